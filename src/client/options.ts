@@ -122,3 +122,28 @@ function ambientOfJob(): AmbientOptions | undefined {
   const { correlationId, traceparent, tracestate } = job
   return { correlationId, traceparent, tracestate }
 }
+
+/** The options of a client, but for its adapter: another client of the same database takes them. */
+export function optionsOf({
+  connection,
+  schema,
+  poolSize,
+  timeoutMs,
+  blobs,
+  notify,
+  ambient,
+  ...limits
+}: StintConfig<never>): Omit<StintOptions<never>, 'adapter'> {
+  return {
+    connection,
+    schema,
+    poolSize,
+    timeout: timeoutMs,
+    blobs,
+    notify,
+    ambient,
+    statementTimeout: limits.statementTimeoutMs,
+    lockTimeout: limits.lockTimeoutMs,
+    poolWait: limits.poolWaitMs,
+  }
+}

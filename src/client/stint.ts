@@ -1,13 +1,10 @@
 import { writeAudit } from '../operations/audit/audit.ts'
 import { Refusals } from '../operations/audit/refusals.ts'
-import { pruneBlobs } from '../jobs/blobs/prune.ts'
+import { pruneBlobsOf } from './prune-blobs.ts'
 import type { PruneResult } from '../jobs/blobs/prune.ts'
-import { checkContract } from '../contracts/check-contract.ts'
 import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
-import { StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
-import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { examine } from '../doctor/examine.ts'
 import type { Examination } from '../doctor/examine.ts'
@@ -21,7 +18,6 @@ import { lastLogs, logs } from '../jobs/attempt/logs.ts'
 import type { LogLine } from '../jobs/attempt/logs.ts'
 import { findJobs, search } from '../jobs/search/search.ts'
 import type { SearchPage } from '../jobs/search/search.ts'
-import { updateInput } from '../jobs/change/update-input.ts'
 import { why } from '../limits/why/why.ts'
 import type { Why, WhyOptions } from '../limits/why/why.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
@@ -65,7 +61,7 @@ import { resolveSearchOptions } from './jobs/search-options.ts'
 import type { SearchOptions } from './jobs/search-options.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
 import { databaseKey } from '../jobs/wake-up/local.ts'
-import { resolveStintOptions } from './options.ts'
+import { optionsOf, resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import type { Queues } from './queues.ts'
 import { Rates } from '../limits/rates/rates.ts'
@@ -75,7 +71,7 @@ import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from '
 import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
-import { hasInput, prepareUpdate } from './jobs/update.ts'
+import { updateJob } from './jobs/update.ts'
 import { View } from './console/view.ts'
 import type { QueueFigures } from '../stats/read/queues/figures.ts'
 import { QueueReader } from '../stats/read/queues/queues.ts'
@@ -129,11 +125,9 @@ export class Stint<Tx = PgTransaction> {
     this.#calls = new Calls(this.#config, this.#connection)
     const connection = this.#connection
     const { schema, notify } = this.#config
-    this.#announcer = new Announcer({
-      database: () => connection.database(),
-      localKey: () => (connection.url === undefined ? undefined : databaseKey(connection.url, schema)),
-      notify,
-    })
+    const localKey = (): string | undefined =>
+      connection.url === undefined ? undefined : databaseKey(connection.url, schema)
+    this.#announcer = new Announcer({ database: () => connection.database(), localKey, notify })
     this.#rates = new Rates(() => connection.database())
     this.#enqueueStats = new EnqueueStats(connection)
     this.#enqueuer = new Enqueuer(this.#config, {
@@ -147,17 +141,16 @@ export class Stint<Tx = PgTransaction> {
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
     const parts = this.#partsOn(this.#calls)
-    const { jobs, dead, queues, schedules, errors, limits, breakers, workers } = parts
-    this.#jobs = jobs
-    this.dead = dead
-    this.queues = queues
-    this.workers = workers
-    this.schedules = schedules
+    this.#jobs = parts.jobs
+    this.dead = parts.dead
+    this.queues = parts.queues
+    this.workers = parts.workers
+    this.schedules = parts.schedules
+    this.errors = parts.errors
+    this.limits = parts.limits
+    this.breakers = parts.breakers
     this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
     this.audit = new Audit(this.#calls)
-    this.errors = errors
-    this.limits = limits
-    this.breakers = breakers
     this.#breakerRunner = new BreakerRunner({
       send: (work) => calls.send(work),
       onStep: () => {
@@ -288,13 +281,7 @@ export class Stint<Tx = PgTransaction> {
     id: string,
     input: InputOf<Contract>,
   ): Promise<Job> {
-    checkContract(contract)
-    checkId(id)
-    const job = await this.#calls.withInputIfThere(await this.#calls.find(id))
-    if (job.kind !== contract.kind) throw otherKind(job, contract.kind)
-    const request = await prepareUpdate(contract, job, input, this.#config.blobs)
-    const isDone = await this.#calls.send((db) => updateInput(db, request))
-    return this.#calls.changed(id, isDone, (changed) => hasInput(changed, request))
+    return updateJob(this.#calls, this.#config.blobs, { contract, id, input })
   }
 
   /**
@@ -302,21 +289,7 @@ export class Stint<Tx = PgTransaction> {
    * client.
    */
   clone<Other = PgTransaction>(options: StintOptions<Other> = {}): Stint<Other> {
-    const { connection, schema, poolSize, timeoutMs, blobs, notify, ambient, ...limits } = this.#config
-    const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
-    return newStint<Other>({
-      connection,
-      schema,
-      poolSize,
-      timeout: timeoutMs,
-      blobs,
-      notify,
-      ambient,
-      statementTimeout: statementTimeoutMs,
-      lockTimeout: lockTimeoutMs,
-      poolWait: poolWaitMs,
-      ...options,
-    })
+    return newStint<Other>({ ...optionsOf(this.#config), ...options })
   }
 
   /** @internal Connection and schema, for another client of the same database. */
@@ -391,12 +364,8 @@ export class Stint<Tx = PgTransaction> {
 
   /** Deletes inputs from the blob store that no job refers to any more. */
   async pruneBlobs({ grace = '24h' }: { grace?: Duration | undefined } = {}): Promise<PruneResult> {
-    const { blobs } = this.#config
-    if (blobs === undefined)
-      throw invalidOption('blobs', 'given to new Stint() before pruneBlobs() is called', blobs)
-    const graceMs = durationOption('grace', grace)
     // Not through #calls: an error of the blob store is not one of the database, and pruned blobs stay pruned.
-    return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
+    return pruneBlobsOf(await this.#connection.database(), this.#config.blobs, grace)
   }
 
   /** Waits for the enqueues in progress, then closes the connections. */
@@ -422,11 +391,6 @@ export class Stint<Tx = PgTransaction> {
       },
     })
   }
-}
-
-function otherKind({ id, kind }: Job, given: string): StintError {
-  const message = `Job ${id} is of kind '${kind}', not '${given}': pass the contract of its kind.`
-  return new StintError('contract-mismatch', message, { jobIds: [id] })
 }
 
 /** Outside of the class: a class that refers to itself is renamed by the bundler. */

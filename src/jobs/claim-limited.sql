@@ -1,4 +1,4 @@
--- Take jobs of a limited queue, some of each lane, as far as its limits and rates allow: 0011_limits.sql. A lane without a key
+-- Take jobs of a limited queue, some of each lane, as far as its limits and rates allow: 0012_claim_limited.sql. A lane without a key
 -- is a priority of jobs without one. The last row has no id and says what stopped others.
 --
 -- Jobs that start in order are placed by created_at, the others by run_at.

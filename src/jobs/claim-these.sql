@@ -1,5 +1,5 @@
 -- Take those of these jobs that are ready: they run under a new lease and epoch. Used when claim.sql or claim-lanes.sql
--- failed because of one row; see those. Jobs that were picked under limits have a number (0011_limits.sql).
+-- failed because of one row; see those. Jobs that were picked under limits have a number (0012_claim_limited.sql).
 update stint.job
    -- include: jobs/claim
        , claim_seq = case when :isPicked::boolean then nextval('stint.claim_order') else claim_seq end

@@ -2,7 +2,7 @@
 -- this worker could claim; no id where all its jobs are for others.
 --
 -- The lanes come from a loose scan of job_ready_keyed, one or two probes a lane, however many jobs each has. It takes nothing
--- and locks nothing. Jobs that start in order are placed by created_at (0011_limits.sql). Times are bounded before they are subtracted: a run_at may be infinite.
+-- and locks nothing. Jobs that start in order are placed by created_at (0012_claim_limited.sql). Times are bounded before they are subtracted: a run_at may be infinite.
 with recursive lane as (
   (select job.key, job.priority, 1 as step
      from stint.job

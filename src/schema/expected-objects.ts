@@ -709,7 +709,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
   'function pick_limited(p_queue text, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[], OUT picked uuid[], OUT note jsonb)':
-    '6023f93bdb44cebbb328a93abcdbea98',
+    'f6fc1db27d0142c93c16707ebc881a14',
   'function pressure_of(of_queues text[])': '5cda87d51a4e2f4cf8c7cfb253033654',
   'function pressure_rule(pressure jsonb, OUT max_depth double precision, OUT max_age_ms double precision, OUT key_max_depth double precision, OUT when_full text, OUT is_broken boolean)':
     '7002dfbddc02eb0dbf9ee2c8cbcf5189',

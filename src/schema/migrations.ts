@@ -10,8 +10,9 @@ import { operationsScript } from './migrations/0008_operations.sql.ts'
 import { pausesScript } from './migrations/0009_pauses.sql.ts'
 import { ratesScript } from './migrations/0010_rates.sql.ts'
 import { limitsScript } from './migrations/0011_limits.sql.ts'
-import { breakersScript } from './migrations/0012_breakers.sql.ts'
-import { pressureScript } from './migrations/0013_pressure.sql.ts'
+import { claimLimitedScript } from './migrations/0012_claim_limited.sql.ts'
+import { breakersScript } from './migrations/0013_breakers.sql.ts'
+import { pressureScript } from './migrations/0014_pressure.sql.ts'
 
 export interface Migration {
   version: number
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   pausesScript,
   ratesScript,
   limitsScript,
+  claimLimitedScript,
   breakersScript,
   pressureScript,
 ].map((script, index) => ({ version: index + 1, script }))

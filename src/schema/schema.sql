@@ -2002,6 +2002,7 @@ AS $function$
 #variable_conflict use_column
 declare
   used       jsonb;
+  has_both   boolean := true = any(p_ordered) and false = any(p_ordered);
   found_jobs integer;
   room_left  integer;
   closed     text[];
@@ -2105,7 +2106,7 @@ begin
      where open.room > 0
      limit least(p_limit, (select room from whole))
   ), within as materialized (
-    -- Limits of some kinds: they cut what was seen, in turn.
+    -- Limits of some kinds cut what was seen, in turn. So do limits by key where a key has two lanes.
     select *
       from seen
      where seen.id <> all(array(
@@ -2115,7 +2116,9 @@ begin
                             coalesce(own.max, stint.tier_max(rule.tiers, own.tier), rule.max)
                               - coalesce((used ->> (rule.name || case when rule.by_key then ' ' || seen.key else '' end))::integer, 0) as room
                        from seen
-                       join rule on seen.kind = any(rule.kinds) and (not rule.by_key or seen.key is not null)
+                       join rule
+                         on (seen.kind = any(rule.kinds) or has_both and rule.by_key and rule.kinds is null)
+                        and (not rule.by_key or seen.key is not null)
                        left join stint.limit_key as own
                          on rule.by_key and own.name = rule.name and own.key = seen.key and own.until > stint.now()) as ranked
               where ranked.nth > ranked.room))

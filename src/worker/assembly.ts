@@ -6,11 +6,10 @@ import { noRules } from '../jobs/queue-rules.ts'
 import { Rates } from '../limits/rates/rates.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
-import { limitNames } from '../limits/synchronise.ts'
+import { aboutWorker } from './about-worker.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
 import { usualServices } from './upkeep/services.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
-import { stintVersion } from '../node/version.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
 import { Bell } from '../jobs/wake-up/bell.ts'
 import { databaseKey } from '../jobs/wake-up/local.ts'
@@ -384,21 +383,5 @@ export function assemble(config: RuntimeConfig): Parts {
     upkeep,
     beside,
     givingUp,
-  }
-}
-
-function aboutWorker({ worker, handlers, schedules }: RuntimeConfig): AboutWorker {
-  const batches = worker.queues.map(({ name }) => [name, handlers.servedIn(name).batchSize] as const)
-  return {
-    host: hostname(),
-    pid: process.pid,
-    version: worker.version,
-    stintVersion: stintVersion(),
-    queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
-    kinds: handlers.kinds,
-    versions: JSON.parse(handlers.versions()) as Record<string, number>,
-    batches: Object.fromEntries(batches.filter(([, size]) => size > 1)),
-    schedules: schedules.map(({ name }) => name),
-    limits: limitNames(worker.flow, handlers.contracts),
   }
 }

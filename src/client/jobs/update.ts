@@ -1,19 +1,44 @@
 import { inputDigest, putInput } from '../../jobs/blobs/input-blob.ts'
+import { checkContract } from '../../contracts/check-contract.ts'
 import type { JobContract } from '../../contracts/contract.ts'
+import { StintError } from '../../core/errors.ts'
 import { checkInput, maxInputBytes } from '../../contracts/input.ts'
 import type { Job } from '../../core/job.ts'
+import { updateInput } from '../../jobs/change/update-input.ts'
 import type { UpdateInputRequest } from '../../jobs/change/update-input.ts'
 import { searchTokens } from '../../jobs/new/enqueue-options.ts'
 import { nextId } from '../../jobs/new/ids.ts'
 import { asInvalidInput } from '../../jobs/new/new-job.ts'
 import type { BlobConfig } from '../../jobs/new/new-job.ts'
+import type { Calls } from '../calls.ts'
 import { derive, deriveOld, ownSearch } from '../enqueue/derived.ts'
+import { checkId } from '../job-id.ts'
+
+/** Gives a job that is not running another input: Stint.update(). */
+export async function updateJob(
+  calls: Calls,
+  blobs: BlobConfig | undefined,
+  { contract, id, input }: { contract: JobContract; id: string; input: unknown },
+): Promise<Job> {
+  checkContract(contract)
+  checkId(id)
+  const job = await calls.withInputIfThere(await calls.find(id))
+  if (job.kind !== contract.kind) throw otherKind(job, contract.kind)
+  const request = await prepareUpdate(contract, job, input, blobs)
+  const isDone = await calls.send((db) => updateInput(db, request))
+  return calls.changed(id, isDone, (changed) => hasInput(changed, request))
+}
+
+function otherKind({ id, kind }: Job, given: string): StintError {
+  const message = `Job ${id} is of kind '${kind}', not '${given}': pass the contract of its kind.`
+  return new StintError('contract-mismatch', message, { jobIds: [id] })
+}
 
 /**
  * What changes when a job gets another input: the input, and the key, search words and unique key that the contract
  * derives from it. Values from the enqueue call stay: those that differ from what the old input derives.
  */
-export async function prepareUpdate(
+async function prepareUpdate(
   contract: JobContract,
   job: Job,
   input: unknown,
@@ -44,7 +69,7 @@ export async function prepareUpdate(
 }
 
 /** Whether a job has the input of an update already: the update may have been done although its reply was lost. */
-export function hasInput(job: Job, { input, inputBlob }: UpdateInputRequest): boolean {
+function hasInput(job: Job, { input, inputBlob }: UpdateInputRequest): boolean {
   if (input === null) return job.inputBlob === inputBlob
   return job.inputBlob === null && inputDigest(JSON.stringify(job.input)) === inputDigest(input)
 }

@@ -1,8 +1,8 @@
 import { middleOf } from '../../core/histogram.ts'
 import { numberIn, numbersIn, textIn } from '../../core/json/stored-json.ts'
-import { printable } from '../../core/json/printable.ts'
 import { span } from '../../core/span.ts'
-import type { JobState } from '../../core/job.ts'
+import { bounded, count, moment, msUntil, number, quoted, shortId, shown, toHolder } from './words.ts'
+import type { WhyHolder } from './words.ts'
 import { most, mostHeld, mostKeys } from './facts.ts'
 import type {
   BreakerFacts,
@@ -23,18 +23,6 @@ export const predicateNames = [
   ...(['breaker', 'rate', 'limit', 'order', 'turn', 'visible'] as const),
 ] as const
 export type PredicateName = (typeof predicateNames)[number]
-
-/** Another job that stands in the way. */
-export interface WhyHolder {
-  id: string
-  queue: string
-  kind: string
-  key: string | null
-  state: JobState
-  workerId: string | null
-  /** How long it has been running; null if it does not run. */
-  heldMs: number | null
-}
 
 /** One of the conditions of a claim. */
 export interface WhyPredicate {
@@ -385,61 +373,6 @@ function mayCount({ queue }: Facts, sees: Sees | undefined): boolean {
   return sees === undefined || sees({ queue })
 }
 
-function toHolder(asOf: Date): (facts: HolderFacts) => WhyHolder {
-  return ({ id, queue, kind, key, state, worker: workerId, since }) => {
-    const heldMs = state === 'running' ? -msUntil(since, asOf) : NaN
-    return {
-      id,
-      queue,
-      kind,
-      key,
-      state,
-      workerId,
-      heldMs: Number.isFinite(heldMs) ? Math.max(0, Math.round(heldMs)) : null,
-    }
-  }
-}
-
-/** Infinity for a time that no calendar has; 0 where there is none. */
-function msUntil(time: string | Date | null, asOf: Date): number {
-  if (time === null) return 0
-  const at = time instanceof Date ? time.getTime() : Date.parse(time)
-  if (!Number.isNaN(at)) return at - asOf.getTime()
-  return typeof time === 'string' && time.startsWith('-') ? -Infinity : Infinity
-}
-
 function clears(ms: number): Pick<Verdict, 'clearsInMs'> {
   return Number.isFinite(ms) ? { clearsInMs: Math.round(ms) } : {}
-}
-
-function moment(asOf: Date, inMs: number): string {
-  return new Date(asOf.getTime() + inMs).toISOString().replace('T', ' ').replace(/\.\d+/, '')
-}
-
-function quoted(reason: string | null): string {
-  return reason === null || reason === '' ? '' : `: "${shown(reason)}"`
-}
-
-const longestShown = 200
-
-/** A stored text on one line. */
-function shown(text: string): string {
-  const line = printable(text.replace(/\s+/g, ' ').trim())
-  return line.length <= longestShown ? line : `${line.slice(0, longestShown - 1)}…`
-}
-
-export function shortId(id: string): string {
-  return `…${id.slice(-4)}`
-}
-
-function bounded(jobs: number): string {
-  return jobs >= most ? `${number(most - 1)}+` : number(jobs)
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US')
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0
 }

@@ -3,9 +3,7 @@ import type { Duration } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import { boundedText } from '../../core/names.ts'
 import { durationOption, given, invalidOption } from '../../core/options.ts'
-import { errorShortened, toStorable, toStorableText } from '../../core/json/storable.ts'
-import type { Storable } from '../../core/json/storable.ts'
-import { isError, peek } from '../../core/failures/thrown.ts'
+import { errorShortened, toStorable } from '../../core/json/storable.ts'
 import { Snooze } from '../../core/failures/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
 import type { RateLimit, Rates } from '../../limits/rates/rates.ts'
@@ -21,6 +19,7 @@ import type { HeldJob } from './held-job.ts'
 import type { Logger } from '../report/log.ts'
 import type { Notes } from './notes.ts'
 import { takingJob } from './taking-job.ts'
+import { textOf } from './text-of.ts'
 import type { Child, Ended } from './outcome.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 
@@ -396,11 +395,3 @@ const outputs = {
   'A line of this log': 'given',
 } as const
 type Output = keyof typeof outputs
-
-/**
- * Text to be stored. Callers without types may pass any value: an Error becomes its message, other values become JSON.
- */
-function textOf(said: unknown, maxBytes: number): Storable {
-  const text = isError(said) ? peek(said, 'message') : said
-  return typeof text === 'string' ? toStorableText(text, maxBytes) : toStorable(text, { maxBytes })
-}

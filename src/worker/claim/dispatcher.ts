@@ -287,15 +287,9 @@ export class Dispatcher implements SlotOwner {
     const pool = pools.get(held.job.queue)
     if (pool === undefined) return
     pool.letGo()
-    if (pool.rules.isLimited) this.#reopen(pool, held)
+    if (pool.rules.isLimited) pools.reopen(pool, held.job.key)
     if (pool.config.prefetch === 0 || letsOthers) this.startAll()
     if (!this.#willRing && pool.isHungry()) this.#ringSoon()
-  }
-
-  /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
-  #reopen(pool: QueuePool, { job }: HeldJob): void {
-    if (job.key !== null) pool.closing.reopenKey(job.key)
-    for (const one of this.#pools) one.closing.reopen()
   }
 
   /** The rules of a queue have changed. */

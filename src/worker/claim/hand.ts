@@ -52,3 +52,19 @@ interface Tagged {
   held: HeldJob
   tag: number
 }
+
+/** The hand of a rank. */
+export function handOf(hands: Map<number, Hand>, rank: number): Hand {
+  let hand = hands.get(rank)
+  if (hand === undefined) hands.set(rank, (hand = new Hand()))
+  return hand
+}
+
+/** The highest rank that has jobs. */
+export function highest(hands: ReadonlyMap<number, Hand>): number | undefined {
+  let best: number | undefined
+  for (const [rank, hand] of hands) {
+    if (hand.size > 0 && (best === undefined || rank > best)) best = rank
+  }
+  return best
+}

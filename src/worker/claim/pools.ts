@@ -17,6 +17,12 @@ export class Pools {
     return this.#byName.get(queue)
   }
 
+  /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
+  reopen(pool: QueuePool, key: string | null): void {
+    if (key !== null) pool.closing.reopenKey(key)
+    for (const one of this.all) one.closing.reopen()
+  }
+
   get isAnyClaiming(): boolean {
     return this.all.some(({ isClaiming }) => isClaiming)
   }

@@ -1,7 +1,8 @@
 import { waitAfterMs } from '../../db/wait.ts'
 import { Closing } from './closing.ts'
 import { Floors } from './floor.ts'
-import { Hand } from './hand.ts'
+import { handOf, highest } from './hand.ts'
+import type { Hand } from './hand.ts'
 import { Lanes } from './lanes.ts'
 import { PoolRules } from './pool-rules.ts'
 import type { Probes } from './probes.ts'
@@ -386,19 +387,4 @@ export class QueuePool {
     const isBound = this.rules.isLimited && this.isBound
     return Math.min(isBound ? Math.min(prefetch, this.concurrency) : prefetch, Math.floor(inMs))
   }
-}
-
-function handOf(hands: Map<number, Hand>, rank: number): Hand {
-  let hand = hands.get(rank)
-  if (hand === undefined) hands.set(rank, (hand = new Hand()))
-  return hand
-}
-
-/** The highest rank that has jobs. */
-function highest(hands: ReadonlyMap<number, Hand>): number | undefined {
-  let best: number | undefined
-  for (const [rank, hand] of hands) {
-    if (hand.size > 0 && (best === undefined || rank > best)) best = rank
-  }
-  return best
 }

@@ -18,6 +18,7 @@ function edit(from: string, to: string): { from: string; to: string }[] {
 }
 
 const limits = 'schema/migrations/0011_limits.sql.js'
+const limitedClaims = 'schema/migrations/0012_claim_limited.sql.js'
 
 /** The statements that end an attempt, and the parameter with the leases in each. */
 const settles = [
@@ -289,7 +290,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M32a',
     what: 'a claim under limits counts what runs before it has the lock',
     caughtBy: 'limits.exact',
-    file: limits,
+    file: limitedClaims,
     edits: [
       { from: 'used       jsonb;', to: 'used jsonb := stint.used_of(p_queue, p_keys);' },
       { from: String.raw`\n  used := `, to: String.raw`\n  perform ` },
@@ -320,10 +321,17 @@ export const mutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'M33b',
+    what: 'each of two lanes of a key gets the whole limit of the key',
+    caughtBy: 'limits.both-sorts',
+    file: limitedClaims,
+    edits: edit(' or has_both and rule.by_key and rule.kinds is null', ''),
+  },
+  {
     id: 'M34',
     what: 'jobs that start in order are ordered by run_at',
     caughtBy: 'order.first-live',
-    file: limits,
+    file: limitedClaims,
     edits: edit(
       String.raw`order by job.created_at, job.id\n                      limit 1) as head`,
       'order by job.run_at, job.id limit 1) as head',

@@ -11,7 +11,7 @@ import { crashBystander, crashLimit, releaseNoBurn } from './crashes.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
 import { firesManySchedulers } from './fires.ts'
 import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
-import { limitsCountOnce, limitsExact, orderFirstLive, ratesExact } from './limits.ts'
+import { limitsBothSorts, limitsCountOnce, limitsExact, orderFirstLive, ratesExact } from './limits.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
@@ -44,6 +44,7 @@ export const named = {
   'blocked.keeps-lease': blockedKeepsLease,
   'limits.exact': limitsExact,
   'limits.count-once': limitsCountOnce,
+  'limits.both-sorts': limitsBothSorts,
   'order.first-live': orderFirstLive,
   'rates.exact': ratesExact,
 } satisfies Record<string, (build: Build) => Promise<void>>

@@ -53,6 +53,24 @@ export async function limitsCountOnce(build: Build): Promise<void> {
   expect(await claim(session, 'a', 2), 'the place that is left').toBe(1)
 }
 
+/** A key whose jobs of two sorts, with and without order, are asked for together stays within its limit. */
+export async function limitsBothSorts(build: Build): Promise<void> {
+  const db = await limitedScene(build)
+  await db.query(`insert into stint.concurrency_limit (name, by_key, max) values ('per-key', true, 1)`)
+  await db.query(
+    `insert into stint.limit_cover (queue, type, name, since) values ('a', 'concurrency', 'per-key', now() - interval '1 hour')`,
+  )
+  await store(db, 'a', 2)
+  await store(db, 'a', 2, `{"ordered": "hold"}`)
+  const session = await sessionOf(db)
+  const { rows } = await session.query(
+    `select (job).id from stint.claim_limited('a', gen_random_uuid(), gen_random_uuid(), '{"work": 1}', 10, '{k,k}', '{0,0}',
+       '{-infinity,-infinity}', array_fill('00000000-0000-0000-0000-000000000000'::uuid, '{2}'), '{5,5}', '{t,f}')
+      where (job).id is not null`,
+  )
+  expect(rows).toHaveLength(1)
+}
+
 /** The first live job of a key holds the others, also while it waits for its next attempt. */
 export async function orderFirstLive(build: Build): Promise<void> {
   const db = await limitedScene(build)
@@ -73,10 +91,10 @@ export async function ratesExact(build: Build): Promise<void> {
   const { db } = await createScene(build)
   await installFunctions(db, build, '0010_rates')
   await db.query(`insert into stint.rate (name, tokens, period_ms, burst) values ('r', 1, 3600000, 10)`)
-  await db.query(`select * from stint.take_tokens('r', '', 1, 1, 0, 0)`)
+  await db.query(`select * from stint.take_tokens('r', '', 1, 1, 0, false, 0)`)
   const [one, two] = [await sessionOf(db), await sessionOf(db)]
   const take = async (session: pg.Client): Promise<number> => {
-    const { rows } = await session.query(`select granted from stint.take_tokens('r', '', 6, 6, 0, 0)`)
+    const { rows } = await session.query(`select granted from stint.take_tokens('r', '', 6, 6, 0, false, 0)`)
     return (rows[0] as { granted: number }).granted
   }
   await one.query('begin')
@@ -91,6 +109,7 @@ export async function ratesExact(build: Build): Promise<void> {
 async function limitedScene(build: Build): Promise<TestDatabase> {
   const { db } = await createScene(build)
   await installFunctions(db, build, '0011_limits')
+  await installFunctions(db, build, '0012_claim_limited')
   return db
 }
 
