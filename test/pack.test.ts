@@ -46,7 +46,7 @@ test('the package holds the build, its pages and nothing else', () => {
   expect(
     paths.filter(
       (path) =>
-        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|docs\/.*\.(md|png|json)|package\.json|LICENSE|[A-Z]+\.md)$/.test(
+        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|docs\/.*\.(md|png|svg|json)|package\.json|LICENSE|[A-Z]+\.md)$/.test(
           path,
         ),
     ),

@@ -106,7 +106,7 @@ describe(`${jobs} jobs`, () => {
       survey
         served = Function Scan
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
-        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)), queue_rules)
+        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)), wanted_of, queue_rules)
       tail
         Limit(job_ready backward)
       unknown-kinds
@@ -166,10 +166,7 @@ describe(`${jobs} jobs`, () => {
         counted = Insert stat_settle(Aggregate(Append(back, killed)))
         noted = Insert attempt(gone)
         Append(back, buried)
-      bury (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)
-        buried = Update worker(Limit(LockRows(worker)), worker_pkey)
-        Result(buried, Limit(job_running))
-      bury (fresh generic, fresh custom)
+      bury
         buried = Update worker(Limit(LockRows(worker)), worker)
         Result(buried, Limit(job_running))
       held

@@ -120,7 +120,13 @@ describe('status', () => {
     )
     const { workers, asOf } = await stint.status()
     expect(workers).toEqual([
-      { ...about, id: live.id, startedAt: expect.any(Date) as Date, leaseUntil: expect.any(Date) as Date },
+      {
+        ...about,
+        wanted: null,
+        id: live.id,
+        startedAt: expect.any(Date) as Date,
+        leaseUntil: expect.any(Date) as Date,
+      },
     ])
     expect(Math.abs(asOf.getTime() - Date.now())).toBeLessThan(60_000)
     expect(await statusOf('served-and-empty')).toMatchObject({

@@ -77,10 +77,9 @@ select 'due', served.queue, null, null, null,
           order by job.run_at
           limit 1) as next
 union all
-select 'wanted', null, null, null, null, null, worker.wanted
-  from stint.worker
- where worker.id = :worker::uuid
-   and worker.wanted is not null
+select 'wanted', null, null, null, null, null, asked.wanted
+  from stint.wanted_of(:worker::uuid) as asked (wanted)
+ where asked.wanted is not null
 union all
 select 'rules', rules_of.queue, null, null, null, null, rules_of.rules
   from stint.queue_rules(:queues::text[]) as rules_of

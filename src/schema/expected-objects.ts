@@ -735,6 +735,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '1b6ed70d8818077cb001efae7b345d96',
   'function used_of(of_queue text, of_keys text[])': '251f2684963da5c08c0bd6485ab5e0f9',
   'function uuid_v7()': 'a3ad2600b85e01b4875ec192b6ec3b32',
+  'function wanted_of(of_worker uuid)': '2b6443997a330d555cc2c7e740664136',
   'index attempt_job': 'CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch)',
   'index attempt_lease': 'CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id)',
   'index audit_actor': 'CREATE INDEX audit_actor ON stint.audit USING btree (actor, id)',

@@ -134,6 +134,7 @@ grant execute on function stint.running_of(text) to stint_worker, stint_operator
 grant execute on function stint.running_of_keys(text, text[]) to stint_worker, stint_operator;
 grant execute on function stint.used_of(text, text[]) to stint_worker, stint_operator;
 grant execute on function stint.buckets_of(text, text[]) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.wanted_of(uuid) to stint_worker;
 grant execute on function stint.queue_rules(text[]) to stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.refresh_pressure(text[]) to stint_worker;
 grant execute on function stint.pressure_of(text[]) to stint_producer, stint_worker, stint_viewer, stint_operator;

@@ -2757,3 +2757,9 @@ AS $function$
       52, 1), 53, 1),
     'hex')::uuid
 $function$;
+
+CREATE OR REPLACE FUNCTION stint.wanted_of(of_worker uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$ begin return (select worker.wanted from stint.worker where worker.id = of_worker); end $function$;

@@ -2,14 +2,20 @@ import { hostname } from 'node:os'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
 import { limitNames } from '../limits/synchronise.ts'
 import { stintVersion } from '../node/version.ts'
-import type { RuntimeConfig } from './assembly.ts'
+import type { Schedule } from '../schedules/rules/define-schedule.ts'
+import type { Handlers } from './handlers.ts'
+import type { WorkerConfig } from './options.ts'
 
 /** What the row of a worker says about it. */
 export function aboutWorker({
   worker,
   handlers,
   schedules,
-}: Pick<RuntimeConfig, 'worker' | 'handlers' | 'schedules'>): AboutWorker {
+}: {
+  worker: WorkerConfig
+  handlers: Handlers
+  schedules: readonly Schedule[]
+}): AboutWorker {
   const batches = worker.queues.map(({ name }) => [name, handlers.servedIn(name).batchSize] as const)
   return {
     host: hostname(),

@@ -4,6 +4,7 @@ import { Bell } from '../../src/jobs/wake-up/bell.ts'
 import { Dispatcher } from '../../src/worker/claim/dispatcher.ts'
 import type { DispatcherConfig } from '../../src/worker/claim/dispatcher.ts'
 import type { Claims } from '../../src/worker/claim/claims.ts'
+import { noRules } from '../../src/jobs/queue-rules.ts'
 import { Pools } from '../../src/worker/claim/pools.ts'
 import { resolveWorkerOptions } from '../../src/worker/options.ts'
 
@@ -46,6 +47,7 @@ test('after a failed claim no claim is sent before the wait is over, and hints d
     servedIn: () => ({ batchSize: 1, ordering: 'none', hasBreakers: false }),
   })
   const pool = pools.get('a')
+  pool?.rules.set(noRules, 0)
   const config = {
     worker,
     pools,

@@ -316,7 +316,7 @@ test('rows that another role has written are shown as broken and stop nothing', 
   )
   await db.query(
     `insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
-     values ($1, '', 1, -1e9, '9998-01-01', 'infinity')`,
+     values ($1, '', 1, -1e9, '9998-01-01Z', '9998-01-01Z')`,
     [both],
   )
   const broken = new Map((await stint.limits.list()).map((one) => [`${one.type} ${one.name}`, one.broken]))

@@ -5,6 +5,7 @@ import type { JobContract } from '../../src/index.ts'
 import { claim, claimLanes, claimLimited } from '../../src/jobs/claim.ts'
 import { openDatabase } from '../support/open-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { form } from '../support/form.ts'
 import {
   eventually,
   gate,
@@ -220,8 +221,9 @@ test('a claim that begins after the commit of a pause takes nothing, and none is
   }
 })
 
-// Not in the lanes: with a pooler or without NOTIFY the worker sends other statements.
-test.skipIf(process.env['STINT_TEST_LANE'] !== undefined)(
+// Not in the lanes: with a pooler or without NOTIFY the worker sends other statements. It counts statements of a time, which a
+// busy machine stretches for one worker and not for the other.
+test.skipIf(process.env['STINT_TEST_LANE'] !== undefined || form === 'short')(
   'a paused queue with many ready jobs costs no more statements than an empty one',
   async () => {
     const [empty, full] = [newKeyed(), newKeyed()]

@@ -17,6 +17,8 @@ const readMs = 500
 const freshMs = 1_500
 /** How long an enqueue waits for that. */
 const patienceMs = 1_000
+/** The same inside a transaction, which may hold the last connection of the pool that the read needs. */
+const patienceInTxMs = 50
 /** After a failed read no enqueue waits for another one this long. */
 const troubleMs = 5_000
 const noteMs = 5_000
@@ -68,22 +70,24 @@ export class Admission {
   }
 
   /** A promise if this queue cannot be decided yet. */
-  look(queue: string): Promise<void> | undefined {
+  look(queue: string, isInTx = false): Promise<void> | undefined {
     this.#isActive = true
     if (this.#timer === undefined) this.#arm()
     if (this.#isKnown(queue) || !this.#mayWait()) return undefined
-    const waiting = this.#wait(queue).finally(() => this.#waiting.delete(waiting))
+    const waiting = this.#wait(queue, isInTx ? patienceInTxMs : patienceMs).finally(() =>
+      this.#waiting.delete(waiting),
+    )
     this.#waiting.add(waiting)
     return waiting
   }
 
   /** The same for the queues of many jobs. */
-  async lookAll(jobs: readonly PreparedJob[]): Promise<void> {
+  async lookAll(jobs: readonly PreparedJob[], isInTx: boolean): Promise<void> {
     let last: string | undefined
     for (const { queue } of jobs) {
       if (queue === last) continue
       last = queue
-      await this.look(queue)
+      await this.look(queue, isInTx)
       // Without any rule, no other queue has one.
       if (this.#ruled.size === 0) return
     }
@@ -112,10 +116,10 @@ export class Admission {
   /** Each batch once its queues are known to take it; what it admits goes into `admitted`. */
   async *admitting(
     batches: AsyncIterable<PreparedJob[]>,
-    admitted: Admitted[],
+    { admitted, isInTx }: { admitted: Admitted[]; isInTx: boolean },
   ): AsyncGenerator<PreparedJob[]> {
     for await (const batch of batches) {
-      await this.lookAll(batch)
+      await this.lookAll(batch, isInTx)
       admitted.push(this.admit(batch))
       yield batch
     }
@@ -155,9 +159,9 @@ export class Admission {
   }
 
   /** The first answer says which queues have rules, the next one how full this queue is. One may be under way already. */
-  async #wait(queue: string): Promise<void> {
+  async #wait(queue: string, ms: number): Promise<void> {
     for (let reads = 0; reads < 3 && this.#mayWait() && !this.#isKnown(queue); reads++)
-      await atMost(patienceMs, this.#read())
+      await atMost(ms, this.#read())
   }
 
   #arm(): void {

@@ -102,7 +102,7 @@ export class Enqueuer<Tx> {
     const { tx, ...jobOptions } = options
     const preparing = this.#prepare(contract, input, jobOptions)
     const prepared = preparing instanceof Promise ? await preparing : preparing
-    const looking = this.#admission.look(prepared.queue)
+    const looking = this.#admission.look(prepared.queue, tx !== undefined)
     if (looking !== undefined) await looking
     const admitted = this.#admission.admit([prepared])
     let placed: Placed | undefined
@@ -133,7 +133,7 @@ export class Enqueuer<Tx> {
       batchesOf(inputs, (input: InputOf<Contract>, index) =>
         this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
       ),
-      admitted,
+      { admitted, isInTx: tx !== undefined },
     )
     const total = Array.isArray(inputs) ? inputs.length : undefined
     const report = (sent: number): void => {

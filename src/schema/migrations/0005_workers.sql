@@ -23,6 +23,12 @@ create table stint.worker (
   constraint worker_pkey primary key (id)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 
+-- What a person asked a worker to do; null for a worker without such an order. Not inlined: the planner would choose another plan
+-- for the survey with every size of the table.
+create function stint.wanted_of(of_worker uuid) returns jsonb
+language plpgsql stable
+as $$ begin return (select worker.wanted from stint.worker where worker.id = of_worker); end $$;
+
 -- How a worker ended, in words: what was observed, or what can be said without that.
 create function stint.death_of(worker uuid) returns text
 language sql stable set search_path = pg_catalog, pg_temp

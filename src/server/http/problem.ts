@@ -143,6 +143,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     status: 503,
     title: 'A breaker is open',
     hint: 'Try again when the breaker may be probed.',
+    headers: soon,
   },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'rate-limited': { status: 429, title: 'The rate has no tokens', headers: soon },

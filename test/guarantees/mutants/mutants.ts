@@ -189,7 +189,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: 'settle.backlog',
     file: 'worker/settle/settler.js',
     edits: edit(
-      'this.#waiting.push({ held, outcome, ranMs, resolve });',
+      'this.#waiting.push({ held, outcome: this.#placed(held, outcome), ranMs, resolve });',
       `resolve({ type: 'stored', held, outcome, ranMs }); this.#waiting.push({ held, outcome, ranMs, resolve });`,
     ),
   },
