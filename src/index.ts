@@ -66,6 +66,16 @@ export type {
 export type { BreakerHandle, BreakerRunOptions } from './limits/breakers/runner.ts'
 export type { BreakerStep } from './limits/breakers/steps.ts'
 export type { Breakers, ForceBreakerOptions } from './client/breakers.ts'
+export type { LimitEnd, Limits, OverrideOptions, PenaliseOptions, SetKeyOptions } from './client/limits.ts'
+export type {
+  KeyRule,
+  LimitDetails,
+  LimitHolder,
+  LimitInfo,
+  LimitOverride,
+  LimitType,
+} from './limits/manage/read.ts'
+export type { ControlOptions, Workers } from './client/workers.ts'
 export { defineLimit } from './limits/rules/define-limit.ts'
 export type { Cover, LimitDefinition, LimitPolicy, LimitRule } from './limits/rules/define-limit.ts'
 export { defineQueue } from './limits/rules/define-queue.ts'
