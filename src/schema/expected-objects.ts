@@ -732,7 +732,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '7b2cfabbc8824ae9ab7bdcd79f087459',
   'function tier_max(tiers jsonb, tier text)': 'fe4ec996621e5b3d77dc2e9e5838114b',
   'function tokens_per_ms(tokens double precision, period_ms double precision, override_tokens double precision, override_until timestamp with time zone)':
-    '1b6ed70d8818077cb001efae7b345d96',
+    'bd392fd76dbe7cc81ee23778bd7544e1',
   'function used_of(of_queue text, of_keys text[])': '251f2684963da5c08c0bd6485ab5e0f9',
   'function uuid_v7()': 'a3ad2600b85e01b4875ec192b6ec3b32',
   'function wanted_of(of_worker uuid)': '2b6443997a330d555cc2c7e740664136',

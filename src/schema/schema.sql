@@ -2708,7 +2708,8 @@ CREATE OR REPLACE FUNCTION stint.tokens_per_ms(tokens double precision, period_m
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$
-  select case when override_until > stint.now() then coalesce(override_tokens, tokens) else tokens end / period_ms
+  select greatest(1e-3, least(1e9, case when override_until > stint.now() then coalesce(override_tokens, tokens) else tokens end))
+           / greatest(1, least(315576000000, period_ms))
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.used_of(of_queue text, of_keys text[])

@@ -7,7 +7,7 @@ with seen as materialized (
     from stint.breaker
     join stint.breaker_count as counted
       on counted.name = breaker.name
-     and counted.slot > stint.now() - breaker.window_ms * interval '1 millisecond'
+     and counted.slot > stint.now() - greatest(0, least(breaker.window_ms, 86400000)) * interval '1 millisecond'
      and counted.slot >= least(breaker.since, stint.now())
      and counted.slot <= stint.now() + interval '1 minute'
    where breaker.name = any(:names::text[])

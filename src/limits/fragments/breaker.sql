@@ -14,6 +14,6 @@ case when breaker.forced_until > stint.now() then breaker.forced_until end as fo
 (select jsonb_build_object('ok', coalesce(sum(counted.ok), 0), 'failed', coalesce(sum(counted.failed), 0))
    from stint.breaker_count as counted
   where counted.name = breaker.name
-    and counted.slot > stint.now() - breaker.window_ms * interval '1 millisecond'
+    and counted.slot > stint.now() - greatest(0, least(breaker.window_ms, 86400000)) * interval '1 millisecond'
     and counted.slot >= least(breaker.since, stint.now())
     and counted.slot <= stint.now() + interval '1 minute') as seen

@@ -1,7 +1,7 @@
 -- The buckets of rates as they are now: one bucket of each rate, or those of :keys and of the first 100 keys of a rate by key.
 -- `nextMs`: when a job that costs one token may start.
 select rate.name, nullif(bucket.key, '') as key, level.tokens, rate.burst,
-       greatest(0, (1 + rate.keep - level.tokens) / speed.per_ms, blocked.ms) as "nextMs",
+       greatest(greatest(0, least(2e9, 1 + rate.keep - level.tokens)) / speed.per_ms, blocked.ms) as "nextMs",
        case when blocked.ms > 0 then last.blocked_until end as "blockedUntil"
   from stint.rate
  cross join lateral (

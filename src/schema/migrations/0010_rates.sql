@@ -57,12 +57,13 @@ as $$
   select hashtextextended('stint.rate_bucket ' || of_name || ' ' || case when of_key = '' then 0 else hashtext(of_key) & 31 end, 0)
 $$;
 
--- How many tokens a rate gives in a millisecond, as it is now.
+-- How many tokens a rate gives in a millisecond, as it is now. Within the bounds of the table: all others divide by it.
 create function stint.tokens_per_ms(tokens double precision, period_ms double precision, override_tokens double precision,
                                     override_until timestamptz) returns double precision
 language sql stable parallel safe
 as $$
-  select case when override_until > stint.now() then coalesce(override_tokens, tokens) else tokens end / period_ms
+  select greatest(1e-3, least(1e9, case when override_until > stint.now() then coalesce(override_tokens, tokens) else tokens end))
+           / greatest(1, least(315576000000, period_ms))
 $$;
 
 -- The number of a bucket's next row. It begins again where another role has written the highest one.
