@@ -24,8 +24,8 @@ import {
   hostileRows,
   isServed,
   lostWorker,
+  ofParts,
   operationOfJobs,
-  scheduleOfFires,
   usualRow,
 } from './support/hostile-planted.ts'
 import type { Planted, Row } from './support/hostile-planted.ts'
@@ -142,8 +142,8 @@ test('every screen answers, and shows each hostile row', async () => {
     rows.filter(({ table, id }) => ['job', 'dead', 'finished'].includes(table) && id !== ''),
   )
   shown = await db.plant(rows, [
-    usualBeside('schedule', { name: scheduleOfFires }),
     usualBeside('operation', { id: operationOfJobs, state: 'aborted' }),
+    ...Object.entries(ofParts).map(([table, name]) => usualBeside(table, { name })),
   ])
   expect(jobsShown().length).toBeGreaterThan(500)
 

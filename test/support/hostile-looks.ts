@@ -1,6 +1,6 @@
 import { form } from './form.ts'
 import { byFunction } from './hostile-calls.ts'
-import { describePlanted, kinds, operationOfJobs, scheduleOfFires } from './hostile-planted.ts'
+import { describePlanted, kinds, ofParts, operationOfJobs } from './hostile-planted.ts'
 import type { Planted } from './hostile-planted.ts'
 
 /** One request over HTTP. */
@@ -50,6 +50,10 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
       rowsOf('queue'),
       ...['name', 'pressure', 'closed_at', 'close_reason', 'takes_jobs'],
     ).flatMap(toLook('/v1/queues/{queue}/pressure', { isKnown: false })),
+    '/v1/queues/{queue}/concurrency': about(
+      rowsOf('queue'),
+      ...['name', 'concurrency', 'concurrency_until', 'concurrency_by', 'concurrency_reason'],
+    ).flatMap(toLook('/v1/queues/{queue}/concurrency', { isKnown: false })),
     '/v1/jobs': [],
     '/v1/jobs/{id}': one.flatMap(toLook('/v1/jobs/{id}')),
     '/v1/jobs/{id}/attempts': about(one, 'id', 'created_at', 'started_at').flatMap(
@@ -76,7 +80,18 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/error-groups': [],
     '/v1/error-groups/{group}': rowsOf('error_group').flatMap(toLook('/v1/error-groups/{group}')),
     '/v1/breakers': [plain('/v1/breakers')],
-    '/v1/breakers/{name}': [],
+    '/v1/breakers/{name}': [
+      plain(`/v1/breakers/${ofParts.breaker}`),
+      ...rowsOf('breaker').flatMap(toLook('/v1/breakers/{name}')),
+    ],
+    '/v1/limits': [],
+    '/v1/limits/{name}': [
+      ...[ofParts.concurrency_limit, ofParts.rate].map((name) => plain(`/v1/limits/${name}`)),
+      ...rowsOf('concurrency_limit', 'rate').flatMap(toLook('/v1/limits/{name}')),
+    ],
+    '/v1/limits/{name}/keys': about(rowsOf('concurrency_limit', 'rate'), 'name').flatMap(
+      toLook('/v1/limits/{name}/keys'),
+    ),
     '/v1/schedules': [],
     '/v1/schedules/{name}': schedules
       .filter(({ column }) => form !== 'short' || !shownAsText.includes(column))
@@ -90,7 +105,7 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
       'ends_at',
     ).flatMap(toLook('/v1/schedules/{name}/next', { isKnown: false })),
     '/v1/schedules/{name}/fires': [
-      plain(`/v1/schedules/${scheduleOfFires}/fires?limit=200`),
+      plain(`/v1/schedules/${ofParts.schedule}/fires?limit=200`),
       ...about(schedules, 'name').flatMap(toLook('/v1/schedules/{name}/fires')),
     ],
     '/v1/audit': [],
@@ -118,7 +133,9 @@ export const lists: Readonly<Record<string, string[]>> = {
   '/v1/operations': ['operation'],
   '/v1/error-groups': [],
   '/v1/schedules': ['schedule'],
-  [`/v1/schedules/${scheduleOfFires}/fires`]: [],
+  [`/v1/schedules/${ofParts.schedule}/fires`]: [],
+  '/v1/limits': ['concurrency_limit', 'rate'],
+  [`/v1/limits/${ofParts.concurrency_limit}/keys`]: [],
   '/v1/audit': ['audit'],
 }
 
@@ -142,7 +159,17 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
     ],
     ...[
       ['schedule', 'list'],
-      ['schedule', 'get', scheduleOfFires, '--fires', '1000'],
+      ['schedule', 'get', ofParts.schedule, '--fires', '1000'],
+    ],
+    ...[
+      ['limit', 'list'],
+      ['limit', 'get', ofParts.concurrency_limit],
+      ['limit', 'keys', ofParts.concurrency_limit],
+      ['limit', 'get', ofParts.rate],
+    ],
+    ...[
+      ['breaker', 'list'],
+      ['breaker', 'get', ofParts.breaker],
     ],
   ]
   const gets = [
@@ -154,6 +181,9 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
     ['schedule next', 'schedule'],
     ['queue get', 'queue'],
     ['queue pressure', 'queue'],
+    ['queue concurrency', 'queue'],
+    ['limit get', 'concurrency_limit', 'rate'],
+    ['breaker get', 'breaker'],
   ] as const
   const seen = new Set<string>()
   return [

@@ -42,7 +42,13 @@ export const replied = {
 } as const
 /** The operation whose jobs are hostile. */
 export const operationOfJobs = nextId()
-export const scheduleOfFires = 'fires.of'
+/** The names whose fires, keys, buckets and changes are hostile, by the table of the rows that have these names. */
+export const ofParts = {
+  schedule: 'fires.of',
+  concurrency_limit: 'keys.of',
+  rate: 'buckets.of',
+  breaker: 'changes.of',
+} as const
 
 const dead = { epoch: '1', attempt: '1', max_attempts: '5', crashes: '0', priority: '0', version: '1' }
 const settings =
@@ -80,6 +86,31 @@ const usualRows: Readonly<Record<string, () => Row>> = {
   blob: () => ({ key: `blob-${++count}`, job_id: nextId() }),
   queue: () => ({ name: `set.${++count}`, keep_finished: '1 day', keep_dead: '1 day' }),
   pause: () => ({ queue: `paused.${++count}`, key: 'acme', paused_by: 'ana' }),
+  concurrency_limit: () => ({ name: `limit.${++count}`, max: '1' }),
+  limit_key: () => ({ name: ofParts.concurrency_limit, key: `key-${++count}`, max: '1' }),
+  limit_cover: () => ({ queue: `covered.${++count}`, type: 'concurrency', name: ofParts.concurrency_limit }),
+  running_base: () => ({ queue: `runs.${++count}`, version: '1', floor: '0', ids: '{}', keys: '{}' }),
+  rate: () => ({ name: `rate.${++count}`, tokens: '1', period_ms: '1000', burst: '1' }),
+  rate_bucket: () => ({ name: ofParts.rate, key: `key-${++count}`, seq: '1', tokens: '1', at: ago(0) }),
+  breaker: () => ({
+    name: `breaker.${++count}`,
+    window_ms: '30000',
+    share: '0.5',
+    least: '20',
+    open_ms: '30000',
+    most_open_ms: '300000',
+    probes: '3',
+    counts: '{timeout}',
+  }),
+  breaker_count: () => ({
+    name: ofParts.breaker,
+    slot: ago(++count / 60),
+    process: randomUUID(),
+    flush: '1',
+    ok: '1',
+    failed: '1',
+  }),
+  breaker_change: () => ({ name: ofParts.breaker, was: 'closed', state: 'open' }),
   queue_gauge: () => ({
     queue: `gauge.${++count}`,
     ready: '1',
@@ -103,7 +134,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
   }),
   gauge_refresh: () => ({ id: 'true' }),
   fire: () => ({
-    schedule: scheduleOfFires,
+    schedule: ofParts.schedule,
     fire_at: ago(60 + ++count),
     outcome: 'fired',
     job_id: nextId(),

@@ -109,6 +109,12 @@ const byType: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'a word of 3.8 KB': `{a:${noise(3_800)}}`,
     '10,000 words': `{${Array.from({ length: 10_000 }, (_, n) => `w${n}:${n}`).join(',')}}`,
   },
+  'uuid[]': {
+    '{NULL}': '{NULL}',
+    '{}': '{}',
+    'twice the same': '{ffffffff-ffff-ffff-ffff-ffffffffffff,ffffffff-ffff-ffff-ffff-ffffffffffff}',
+    '2 dimensions': '{{00000000-0000-0000-0000-000000000000},{5d7a3c1e-8f0b-4c64-9a51-3f6e0d2b7c98}}',
+  },
   'stint.job_state': Object.fromEntries(
     ['scheduled', 'waiting', 'ready', 'running', 'retrying', 'succeeded', 'cancelled', 'dead'].map(
       (state) => [state, state],
@@ -141,6 +147,7 @@ export function usualValue(type: string): string {
     boolean: 'false',
     bytea: '\\x00',
     'text[]': '{}',
+    'uuid[]': '{}',
     'stint.job_state': 'ready',
   }
   return usual[type] ?? '1'
