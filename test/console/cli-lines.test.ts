@@ -6,31 +6,19 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { JobState, Stint } from '../../src/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
-import { newName, workerScene } from '../support/workers.ts'
+import { workerScene } from '../support/workers.ts'
+import { givenIn } from './cli-lines-given.ts'
 import { commandLinesIn, mail } from './cli-lines-scene.ts'
 import { call, openConsole, tokens } from './scene.ts'
-import { plantBreaker } from '../support/planted-breaker.ts'
 
 const scene = workerScene()
 const { type, workOn, jobThat, stateOf } = commandLinesIn(scene)
+const { schedule, breaker, limit, rate, errorGroup, worker, wantedOf } = givenIn(scene)
 
 async function trashed(): Promise<string> {
   const id = await jobThat('dead')
   await scene.stint.dead.discard(id)
   return id
-}
-
-async function schedule({ isPaused = false } = {}): Promise<string> {
-  const name = `nightly.${randomUUID().slice(0, 8)}`
-  await scene.stint.schedules.set({ name, job: mail, cron: '0 2 * * *' })
-  if (isPaused) await scene.stint.schedules.pause(name)
-  return name
-}
-
-async function breaker(): Promise<string> {
-  const name = `smtp.${randomUUID().slice(0, 8)}`
-  await plantBreaker(scene.db, { name, queue: mail.queue, kind: `mail.${name}` })
-  return name
 }
 
 async function operation(state: string): Promise<string> {
@@ -43,17 +31,6 @@ async function operation(state: string): Promise<string> {
     state,
   ])
   return id
-}
-
-async function errorGroup({ isIgnored = false } = {}): Promise<string> {
-  const group = randomUUID().replaceAll('-', '').slice(0, 16)
-  await scene.db.query(
-    `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
-     values ($1, 'mail.send', 'transient', 'SmtpError', 'no such box', 'no such box', now(), now(), $2)`,
-    [group, randomUUID()],
-  )
-  if (isIgnored) await scene.stint.errors.ignore(group)
-  return group
 }
 
 interface Line {
@@ -314,8 +291,43 @@ const lines: Record<string, Line> = {
     becomes: async () => (await scene.stint.pressure('opened')).state,
     to: 'open',
   },
+  'GET /v1/queues/{queue}/concurrency': {
+    given: async () => {
+      await scene.stint.queues.setConcurrency('wide', { concurrency: 4321 })
+      return { queue: 'wide' }
+    },
+    says: '4321',
+  },
+  'PUT /v1/queues/{queue}/concurrency': {
+    given: () => ({ queue: 'wider', concurrency: '8' }),
+    becomes: async () => (await scene.stint.queues.concurrency('wider'))?.concurrency,
+    to: 8,
+  },
+  'DELETE /v1/queues/{queue}/concurrency': {
+    given: async () => {
+      await scene.stint.queues.setConcurrency('narrow', { concurrency: 1 })
+      return { queue: 'narrow' }
+    },
+    becomes: () => scene.stint.queues.concurrency('narrow'),
+    to: null,
+  },
   'GET /v1/stats': { says: '' },
   'GET /v1/workers': { says: '' },
+  'POST /v1/workers/{worker}/pause': {
+    given: async () => ({ worker: await worker() }),
+    becomes: ({ worker }) => wantedOf(worker),
+    to: 'paused',
+  },
+  'POST /v1/workers/{worker}/resume': {
+    given: async () => ({ worker: await worker({ isPaused: true }) }),
+    becomes: ({ worker }) => wantedOf(worker),
+    to: null,
+  },
+  'POST /v1/workers/{worker}/drain': {
+    given: async () => ({ worker: await worker() }),
+    becomes: ({ worker }) => wantedOf(worker),
+    to: 'draining',
+  },
   'GET /v1/leases': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
   'GET /v1/system': { says: 'PostgreSQL' },
 }
@@ -345,25 +357,6 @@ describe('a command line of the description', () => {
   test.concurrent.each(described.filter((one) => !isAlone(one)))('$name: $cli', typeOne)
   test.each(described.filter(isAlone))('$name: $cli', typeOne)
 })
-
-async function limit({
-  isOverridden = false,
-  key,
-}: { isOverridden?: boolean; key?: string } = {}): Promise<string> {
-  const name = newName('limit')
-  await scene.db.query(`insert into stint.concurrency_limit (name, by_key, max) values ($1, true, 2)`, [name])
-  if (isOverridden) await scene.stint.limits.override(name, { max: 5, for: '1h' })
-  if (key !== undefined) await scene.stint.limits.setKey(name, key, { max: 5 })
-  return name
-}
-
-async function rate(): Promise<string> {
-  const name = newName('rate')
-  await scene.db.query(`insert into stint.rate (name, tokens, period_ms, burst) values ($1, 60, 60000, 10)`, [
-    name,
-  ])
-  return name
-}
 
 function filledWith(text: string, given: Given): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => given[name] ?? whole)
