@@ -83,6 +83,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
     input: '{}',
     result: '{}',
   }),
+  worker: () => ({ id: randomUUID(), lease_until: ago(0) }),
   blob: () => ({ key: `blob-${++count}`, job_id: nextId() }),
   queue: () => ({ name: `set.${++count}`, keep_finished: '1 day', keep_dead: '1 day' }),
   pause: () => ({ queue: `paused.${++count}`, key: 'acme', paused_by: 'ana' }),
