@@ -19,11 +19,15 @@ test('an operator pauses a queue and a key in the dialog, everyone sees why, and
   expect(await band.textContent()).toMatch(
     new RegExp(`billing is paused by otto .*, ends in (2h|1h59m).*: ${reason}`),
   )
+  // The stream may tell of the pause before its answer closes the dialog.
+  await dialog.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Pause…' }).click()
   await dialog.getByRole('radio', { name: 'key' }).check()
   await dialog.getByLabel('Key', { exact: true }).fill('customer-3')
   await dialog.getByLabel('Reason, for the audit').fill('their card is blocked')
-  await dialog.getByLabel('Reason, for the audit').press('Enter')
+  await dialog.getByText('--key=customer-3').waitFor()
+  await dialog.getByText('their card is blocked').waitFor()
+  await dialog.getByRole('button', { name: 'Pause' }).click()
   await eventually(async () => {
     expect((await given.stint.queues.get('billing')).pauses).toMatchObject([
       { key: null, by: 'otto', reason },

@@ -40,7 +40,8 @@ test('the page of a waiting job shows what it waits for, in the words of the lib
   const { running, waiting } = await givenFullKey()
   const page = await given.open(`jobs/${waiting}`, { role: 'viewer', viewport: { width: 1440, height: 900 } })
   const why = page.getByRole('region', { name: 'Why not running?' })
-  await why.waitFor()
+  // The section is there before its answer.
+  await why.locator('.why-list li').first().waitFor()
   const { predicates } = await given.stint.why(waiting)
   const marks = await why.locator('.why-list li').allTextContents()
   const words = { true: 'holds', false: 'does not hold', null: 'not judged' }
