@@ -30,7 +30,8 @@ describe('missed fires', () => {
     const [row] = await scene.db.query<{ ms: string }>(
       `select mod((extract(epoch from stint.now()) * 1000)::bigint, 600000) as ms`,
     )
-    await scene.clock.advance(`${600_000 - Number(row?.ms)} milliseconds`)
+    // A second past a fire: the milliseconds are rounded, and the schedule must not begin just before it.
+    await scene.clock.advance(`${601_000 - Number(row?.ms)} milliseconds`)
     const { name } = await scene.stint.schedules.set(given({ cron: undefined, every: '10m', missed }))
     await scene.clock.advance(later)
     await ticked()
