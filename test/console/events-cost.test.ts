@@ -78,7 +78,7 @@ test('50 viewers cause no more statements than one, and no viewer causes none', 
 
 /** Statements that are not sent in every second. */
 function isOccasional(name: string): boolean {
-  return /^(stats\/write|schema|doctor)\/|(read-gauges|read-rates|upkeep|leader-status|services-status|failing-claims|deadly|troubled|stopped|fleet|last-hour|dead-counts|pressure-of)/.test(
+  return /^(stats\/write|schema|doctor)\/|(read-gauges|read-rates|upkeep|leader-status|services-status|failing-claims|deadly|troubled|stopped|fleet|last-hour|dead-counts|pressure-of|pauses)/.test(
     name,
   )
 }
