@@ -44,7 +44,7 @@ test('after a failed claim no claim is sent before the wait is over, and hints d
   const troubles: unknown[] = []
   const worker = resolveWorkerOptions({ queues: { a: 5 } })
   const pools = new Pools(worker.queues, {
-    servedIn: () => ({ batchSize: 1, ordering: 'none', hasBreakers: false }),
+    servedIn: () => ({ batchSize: 1, ordering: 'none' }),
   })
   const pool = pools.get('a')
   pool?.rules.set(noRules, 0)

@@ -25,7 +25,7 @@ export interface LimitInfo extends LimitUse {
   max: number | null
   /** Tokens per period, as it holds now. Null for a limit. */
   tokens: number | null
-  /** What the code says, whatever is overridden: `max` or `tokens`. */
+  /** What the code says, also while it is overridden: `max` or `tokens`. */
   declared: number | null
   /** Maximums by tier, for keys. */
   tiers: Record<string, number>

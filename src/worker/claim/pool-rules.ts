@@ -202,7 +202,7 @@ function changesOf<Name>(
   ]
 }
 
-/** How long a breaker that this worker has opened counts as open, whatever a survey says. */
+/** How long a breaker that this worker has opened counts as open, even if a survey does not say so. */
 const trippedMs = 1_000
 
 /** Some of the kinds: JSON of kind → newest contract version. */
