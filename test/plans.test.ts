@@ -100,7 +100,7 @@ describe(`${jobs} jobs`, () => {
         Update job(Nested Loop(Function Scan, Limit(Result, LockRows(Result(job_ready_keyed)))), job_pkey)
       survey-lanes
         lane = Recursive Union(Limit(job_ready_keyed), Nested Loop(lane, Limit(Append(Limit(job_ready_keyed)))))
-        Sort(Nested Loop Left(lane, Limit(job_ready_keyed)))
+        Sort(Nested Loop Left(lane, Append(Result, Limit(Result(job_ready_keyed)))))
       tail-lanes
         Nested Loop(Function Scan, Limit(job_ready_keyed backward))
       survey

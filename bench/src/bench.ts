@@ -75,7 +75,7 @@ export const fullSizes: Sizes = {
   // A new leader does all upkeep once when it becomes leader, which is up to half a minute after its start.
   idleSettleMs: 45_000,
   idleMs: 60_000,
-  flowJobs: 200_000,
+  flowJobs: 500_000,
   flowTrialJobs: 30_000,
   flowLimitMs: 20_000,
   slowJobs: 2_400,
