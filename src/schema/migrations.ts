@@ -13,6 +13,7 @@ import { limitsScript } from './migrations/0011_limits.sql.ts'
 import { claimLimitedScript } from './migrations/0012_claim_limited.sql.ts'
 import { breakersScript } from './migrations/0013_breakers.sql.ts'
 import { pressureScript } from './migrations/0014_pressure.sql.ts'
+import { stepsScript } from './migrations/0015_steps.sql.ts'
 
 export interface Migration {
   version: number
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   claimLimitedScript,
   breakersScript,
   pressureScript,
+  stepsScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -98,6 +98,9 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
+-- Workers write the records of steps, and take signals.
+grant select, insert, update, delete on stint.step, stint.signal to stint_worker;
+
 -- Upkeep by a worker: the worker says when, the functions decide what is old. It does not own history, so it drops a
 -- day under a short lock; only the owner can detach the day first, without that lock.
 grant select, insert, update on stint.leader, stint.service, stint.index_upkeep to stint_worker;
@@ -150,7 +153,7 @@ grant execute on function stint.claim_limited(text, uuid, uuid, jsonb, integer, 
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
-              flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
+              flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at, node, member)
    on stint.jobs to stint_viewer;
 grant select on stint.stat_minute, stint.stat_hour, stint.queue_gauge, stint.gauge_refresh, stint.error_hour to stint_viewer;
 -- The title of an error, but not its message, which may contain data of the job.

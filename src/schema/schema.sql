@@ -159,7 +159,9 @@ create table stint.dead (
   attempts_before integer,
   replaces uuid,
   unique_key text,
-  unique_until_start boolean
+  unique_until_start boolean,
+  node smallint,
+  member integer
 );
 
 create table stint.effect (
@@ -234,7 +236,10 @@ create table stint.finished (
   result jsonb,
   reason text,
   attempts_before integer,
-  replaces uuid
+  replaces uuid,
+  node smallint,
+  member integer,
+  steps jsonb
 ) partition by RANGE (finished_at);
 
 create table stint.fire (
@@ -319,7 +324,10 @@ create table stint.job (
   begun_lease uuid,
   suspect boolean not null default false,
   cancel_at timestamp with time zone,
-  cancel_reason text
+  cancel_reason text,
+  node smallint,
+  member integer,
+  waits jsonb
 );
 
 create table stint.leader (
@@ -548,6 +556,17 @@ create table stint.service (
   last_error_at timestamp with time zone
 );
 
+create table stint.signal (
+  id uuid not null,
+  job_id uuid not null,
+  name text not null,
+  key text,
+  payload jsonb not null,
+  sent_at timestamp with time zone not null default stint.now(),
+  sent_by text,
+  taken_by integer
+);
+
 create table stint.stat_hour (
   hour timestamp with time zone not null,
   queue text not null,
@@ -604,6 +623,24 @@ create table stint.stat_settle (
   released integer not null default 0,
   crashed integer not null default 0,
   attempts bigint not null default 0
+);
+
+create table stint.step (
+  job_id uuid not null,
+  name text not null,
+  n integer not null,
+  seq integer not null,
+  type text not null,
+  state text not null,
+  epoch integer not null,
+  tries smallint not null default 1,
+  beside boolean not null default false,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  until timestamp with time zone,
+  result jsonb,
+  result_blob text,
+  error jsonb
 );
 
 create table stint.worker (
@@ -796,9 +833,17 @@ alter table stint.schedule add constraint schedule_source CHECK ((source = ANY (
 
 alter table stint.service add constraint service_pkey PRIMARY KEY (name);
 
+alter table stint.signal add constraint signal_in_bounds CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (octet_length(sent_by) <= 512)));
+
+alter table stint.signal add constraint signal_pkey PRIMARY KEY (id);
+
 alter table stint.stat_hour add constraint stat_hour_pkey PRIMARY KEY (hour, queue, kind);
 
 alter table stint.stat_minute add constraint stat_minute_pkey PRIMARY KEY (minute, queue, kind, process);
+
+alter table stint.step add constraint step_in_bounds CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 256)) AND ((n >= 0) AND (n <= 100000)) AND (state = ANY (ARRAY['open'::text, 'done'::text, 'failed'::text]))));
+
+alter table stint.step add constraint step_pkey PRIMARY KEY (job_id, name, n);
 
 alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
@@ -824,9 +869,13 @@ alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.job alter column claim_seq set statistics 0;
 
+alter table stint.job alter column flow_id set statistics 0;
+
 alter table stint.job alter column key set statistics 0;
 
 alter table stint.job alter column lease_id set statistics 0;
+
+alter table stint.job alter column node set statistics 0;
 
 alter table stint.job alter column options set statistics 0;
 
@@ -860,11 +909,15 @@ alter table stint.schedule set (autovacuum_vacuum_scale_factor=0.02, autovacuum_
 
 alter table stint.service set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
+alter table stint.signal set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0);
+
 alter table stint.stat_hour set (fillfactor=80);
 
 alter table stint.stat_minute set (fillfactor=80);
 
 alter table stint.stat_settle set (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+
+alter table stint.step set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0);
 
 alter table stint.worker set (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 
@@ -888,6 +941,8 @@ CREATE INDEX dead_discarded ON stint.dead USING btree (discarded_at) WHERE (disc
 
 CREATE INDEX dead_fingerprint ON stint.dead USING btree (fingerprint, id);
 
+CREATE INDEX dead_flow ON stint.dead USING btree (flow_id, node) WHERE (flow_id IS NOT NULL);
+
 CREATE INDEX dead_key ON stint.dead USING btree (key, id) WHERE (key IS NOT NULL);
 
 CREATE INDEX dead_kind ON stint.dead USING btree (kind, id);
@@ -906,6 +961,8 @@ CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
 
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
+CREATE INDEX finished_flow ON ONLY stint.finished USING btree (flow_id, node) WHERE (flow_id IS NOT NULL);
+
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
 
 CREATE INDEX fire_asked ON stint.fire USING btree (schedule, job_id) WHERE (outcome = 'asked'::text);
@@ -917,6 +974,8 @@ CREATE INDEX http_reply_expiry ON stint.http_reply USING btree (expires_at);
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
 
 CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
+
+CREATE INDEX job_flow ON stint.job USING btree (flow_id, node) WHERE (flow_id IS NOT NULL);
 
 CREATE INDEX job_ordered ON stint.job USING btree (queue, key, created_at, id) WHERE ((options)::jsonb ? 'ordered'::text);
 
@@ -946,6 +1005,8 @@ CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (ne
 
 CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
 
+CREATE INDEX signal_job ON stint.signal USING btree (job_id, name, id);
+
 CREATE INDEX stat_minute_raw ON stint.stat_minute USING btree (minute) WHERE (process <> '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE INDEX stat_settle_minute ON stint.stat_settle USING btree (minute);
@@ -953,6 +1014,8 @@ CREATE INDEX stat_settle_minute ON stint.stat_settle USING btree (minute);
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 
 CREATE UNIQUE INDEX operation_intent ON stint.operation USING btree (intent_id) WHERE (intent_id IS NOT NULL);
+
+CREATE UNIQUE INDEX signal_key ON stint.signal USING btree (job_id, name, key) WHERE (key IS NOT NULL);
 
 -- views
 
@@ -993,7 +1056,11 @@ create view stint.jobs as
     job.attempts_before,
     job.replaces,
     job.suspect,
-    job.cancel_at
+    job.cancel_at,
+    job.node,
+    job.member,
+    job.waits,
+    NULL::jsonb AS steps
    FROM stint.job
 UNION ALL
  SELECT 'finished'::text AS place,
@@ -1032,7 +1099,11 @@ UNION ALL
     finished.attempts_before,
     finished.replaces,
     false AS suspect,
-    NULL::timestamp with time zone AS cancel_at
+    NULL::timestamp with time zone AS cancel_at,
+    finished.node,
+    finished.member,
+    NULL::jsonb AS waits,
+    finished.steps
    FROM stint.finished
 UNION ALL
  SELECT 'dead'::text AS place,
@@ -1071,7 +1142,11 @@ UNION ALL
     dead.attempts_before,
     dead.replaces,
     false AS suspect,
-    NULL::timestamp with time zone AS cancel_at
+    NULL::timestamp with time zone AS cancel_at,
+    dead.node,
+    dead.member,
+    NULL::jsonb AS waits,
+    NULL::jsonb AS steps
    FROM stint.dead;
 
 -- functions
