@@ -1,5 +1,7 @@
 // What a contract file needs: neither the driver nor anything of Node, so it loads in a browser too.
 export { defineJob, typed } from './contracts/define-job.ts'
+export { defineSignal } from './contracts/signal.ts'
+export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
 export { readInput } from './contracts/input.ts'
 export { defineBreaker } from './limits/rules/define-breaker.ts'
 export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'

@@ -8,6 +8,7 @@ export type {
 } from './client/enqueue/enqueuer.ts'
 
 export type { GetOptions } from './client/calls.ts'
+export type { SignalOptions, SignalResult } from './client/jobs/signals.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
 export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
 export type { DoctorOptions } from './client/doctor-options.ts'
@@ -38,6 +39,8 @@ export { fileBlobStore } from './jobs/blobs/file-store.ts'
 export type { FileBlobStoreOptions } from './jobs/blobs/file-store.ts'
 export type { PruneResult } from './jobs/blobs/prune.ts'
 export { defineJob, typed } from './contracts/define-job.ts'
+export { defineSignal } from './contracts/signal.ts'
+export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
 export type {
   Backoff,
   ClassRuleOptions,

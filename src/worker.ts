@@ -1,6 +1,16 @@
 export { Worker } from './worker/worker.ts'
 export type { WorkerOptions, QueueOptions } from './worker/options.ts'
-export type { Fence, HandlerContext, JobLog } from './worker/attempt/context.ts'
+export type { Fence, HandlerContext, JobLog } from './worker/attempt/handler-context.ts'
+export type {
+  EachOptions,
+  Pages,
+  ReceivedSignal,
+  StepContext,
+  StepOptions,
+  TimedOut,
+  WaitOptions,
+} from './worker/attempt/steps/steps.ts'
+export type { Stored } from './worker/attempt/steps/stored-value.ts'
 export type {
   ChildrenOptions,
   HandleOptions,

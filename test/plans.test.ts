@@ -106,7 +106,7 @@ describe(`${jobs} jobs`, () => {
       survey
         served = Function Scan
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
-        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)), wanted_of, queue_rules)
+        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Append(Limit(job_due), Limit(job_waiting))), wanted_of, queue_rules)
       tail
         Limit(job_ready backward)
       unknown-kinds
@@ -149,10 +149,10 @@ describe(`${jobs} jobs`, () => {
       settled (fresh generic, fresh custom)
         Nested Loop(unnest, Limit(Append(Append(finished_id_idx), dead_pkey, Append(attempt_job_id_epoch_idx))))
       promote
-        promoted = Update job(Nested Loop(unnest, Limit(LockRows(job_due))), job_pkey)
-        Append(promoted, Aggregate(Nested Loop(unnest, Limit(job_due))))
+        promoted = Update job(Append(Nested Loop(unnest, Limit(LockRows(job_due))), Nested Loop(unnest, Limit(LockRows(job_waiting)))), job_pkey)
+        Append(promoted, Aggregate(Nested Loop(unnest, Append(Limit(job_due), Limit(job_waiting)))))
       due
-        Nested Loop(unnest, Limit(job_due))
+        Append(Nested Loop(unnest, Limit(job_due)), Nested Loop(unnest, Limit(job_waiting)))
       promote-these
         Update job(job_pkey)
       lost

@@ -3,6 +3,7 @@ import { Refusals } from '../operations/audit/refusals.ts'
 import { pruneBlobsOf } from './prune-blobs.ts'
 import type { PruneResult } from '../jobs/blobs/prune.ts'
 import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
+import type { SignalContract } from '../contracts/signal.ts'
 import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
@@ -71,6 +72,8 @@ import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from '
 import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
+import { signalJob } from './jobs/signals.ts'
+import type { SignalOptions, SignalResult } from './jobs/signals.ts'
 import { updateJob } from './jobs/update.ts'
 import { View } from './console/view.ts'
 import type { QueueFigures } from '../stats/read/queues/figures.ts'
@@ -260,6 +263,19 @@ export class Stint<Tx = PgTransaction> {
    */
   async cancel(id: string, options?: CancelOptions): Promise<Job> {
     return this.#jobs.cancel(id, options)
+  }
+
+  /**
+   * Sends a signal to a job that waits for it (`ctx.waitForSignal()`), or will. With `{ tx }` it arrives with your commit.
+   */
+  async signal<Given>(
+    jobId: string,
+    signal: SignalContract<unknown, Given> | string,
+    payload?: Given,
+    options: SignalOptions<Tx> = {},
+  ): Promise<SignalResult> {
+    const parts = { calls: this.#calls, announcer: this.#announcer, config: this.#config }
+    return signalJob(parts, jobId, { signal: signal, payload, options })
   }
 
   /** Moves a job that has not started to another time. */

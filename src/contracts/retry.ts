@@ -113,7 +113,7 @@ function deadWithBudget(name: string): StintError {
   )
 }
 
-function checkBackoff(name: string, backoff: Backoff): void {
+export function checkBackoff(name: string, backoff: Backoff): void {
   if (typeof backoff === 'function') return
   if (!isObject(backoff)) throw invalidOption(name, 'a list, { base, factor, max } or a function', backoff)
   if (isList(backoff)) {

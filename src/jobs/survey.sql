@@ -70,12 +70,19 @@ select 'due', served.queue, null, null, null,
        null
   from served
  cross join lateral (
-         select job.run_at
-           from stint.job
-          where job.queue = served.queue
-            and job.state in ('scheduled', 'retrying')
-          order by job.run_at
-          limit 1) as next
+         (select job.run_at
+            from stint.job
+           where job.queue = served.queue
+             and job.state in ('scheduled', 'retrying')
+           order by job.run_at
+           limit 1)
+         union all
+         (select job.run_at
+            from stint.job
+           where job.queue = served.queue
+             and job.state = 'waiting'
+           order by job.run_at
+           limit 1)) as next
 union all
 select 'wanted', null, null, null, null, null, asked.wanted
   from stint.wanted_of(:worker::uuid) as asked (wanted)

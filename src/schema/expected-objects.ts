@@ -731,6 +731,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': '59bdb6241b06ac18b6b8071741189442',
+  'function is_awaited(waits jsonb, signal_name text, payload jsonb)': '919781f1ffddc2380a8fc8cda64ecd61',
   'function is_job_options(options jsonb)': '33e0c0a01285b318d4ec3d5aea0dc9c8',
   'function is_key(key text)': '7ab6d71a712744ea5c1fbf4a8c630345',
   'function is_open(of_queue text)': 'ae6eb2d36e5a5f16798b17b9a7c7c1f1',
@@ -739,6 +740,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function limits_of(of_queue text)': '9c4a2ea8c0ff6ef37c9a305b1fe91370',
   'function lock_limits(of_queue text, of_keys text[])': 'b0c75840d5be7bb69206e75f984e8518',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
+  'function mail_lock(job uuid)': '4c5bdd02d515e125d72e7045de4e7526',
   'function measure_pressure(of_queue text, max_depth double precision, key_max_depth double precision, OUT depth bigint, OUT is_estimate boolean, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
     '9a9cc2f1d13a24dca2536ab48179c153',
   'function most_cost(of_queue text, of_kinds jsonb)': 'e3562d54d9247eae5e6e4a16c0021c68',
@@ -767,6 +769,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',
   'function running_of_keys(of_queue text, of_keys text[])': 'e3287717259c752f1b83228fbe93b215',
   'function shed_share(priority double precision)': '270a47f362fa6b3c95e3b7800a73e174',
+  'function signal(job uuid, name text, payload jsonb, key text, by text, as_id uuid, OUT outcome text, OUT signal_id uuid, OUT queue text, OUT priority smallint, OUT job_key text)':
+    '747a0a9b6969338533c0cecc9adc2903',
+  'function suspend(said jsonb, by_worker uuid)': '31707cd9b7c254a86d2910759087e022',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
   'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)':

@@ -100,6 +100,10 @@ grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, st
 
 -- Workers write the records of steps, and take signals.
 grant select, insert, update, delete on stint.step, stint.signal to stint_worker;
+grant execute on function stint.mail_lock(uuid) to stint_worker;
+grant execute on function stint.is_awaited(jsonb, text, jsonb) to stint_worker;
+grant execute on function stint.suspend(jsonb, uuid) to stint_worker;
+grant execute on function stint.signal(uuid, text, jsonb, text, text, uuid) to stint_producer, stint_worker, stint_operator;
 
 -- Upkeep by a worker: the worker says when, the functions decide what is old. It does not own history, so it drops a
 -- day under a short lock; only the owner can detach the day first, without that lock.

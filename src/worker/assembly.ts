@@ -22,6 +22,8 @@ import { FencedTransactions } from './attempt/fenced-tx.ts'
 import { giveUp } from './attempt/give-up.ts'
 import type { GiveUpParts } from './attempt/give-up.ts'
 import { HeldJobs } from './attempt/held-job.ts'
+import type { HeldJob } from './attempt/held-job.ts'
+import { Records } from './attempt/steps/records.ts'
 import { Notes } from './attempt/notes.ts'
 import { Claiming } from './claim/claiming.ts'
 import { ClaimReport } from './claim/claim-report.ts'
@@ -251,6 +253,12 @@ export function assemble(config: RuntimeConfig): Parts {
     blobs: worker.blobs,
     rates,
     breakers: breakers.runner,
+    records: new Records(db, { leaseMs }),
+    isDraining: () => tenure.isClosed,
+    progressed: (job: HeldJob) => {
+      job.progressed()
+      tenure.mayLastUntil(job.deadlineAt)
+    },
   }
   const attempts = {
     handlers,

@@ -283,6 +283,7 @@ function saidBy(outcome: Outcome): Said {
       return { class: 'crash', error: errorTitle('Crash', outcome.reason), fingerprint: null }
     case 'cancelled':
     case 'snoozed':
+    case 'waiting':
     case 'released':
       return undefined
   }

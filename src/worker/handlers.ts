@@ -4,7 +4,7 @@ import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { peek } from '../core/failures/thrown.ts'
 import type { ServedKinds } from './claim/served-kinds.ts'
-import type { HandlerContext } from './attempt/context.ts'
+import type { HandlerContext } from './attempt/handler-context.ts'
 import { resolveIsolate } from './isolate/isolate-options.ts'
 import type { HandleOptions, IsolateConfig } from './isolate/isolate-options.ts'
 

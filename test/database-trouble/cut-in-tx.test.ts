@@ -71,7 +71,7 @@ test('a COMMIT whose outcome stays unknown for a lease is not a failure of the h
   await worker.hears('succeeded', id)
   expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1, result: { done: true } })
   expect(await attemptsOf(scene, id)).toMatchObject([
-    { outcome: 'released', reason: 'the database did not answer ctx.tx, ctx.once or ctx.limit' },
+    { outcome: 'released', reason: 'the database did not answer ctx.tx, ctx.once, ctx.limit or a step' },
   ])
 })
 

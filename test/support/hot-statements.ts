@@ -114,7 +114,7 @@ export function hotStatements(batch: Batch, lostIds: string): Record<string, Hot
     survey: {
       statement: surveySql,
       params: { queues, kinds: kindsByQueue },
-      uses: ['job_due', 'job_ready', 'job_ready_keyed'],
+      uses: ['job_due', 'job_ready', 'job_ready_keyed', 'job_waiting'],
       isRecursive: true,
     },
     tail: { statement: tailSql, params: tailBulk, uses: ['job_ready backward'] },
@@ -140,9 +140,13 @@ export function hotStatements(batch: Batch, lostIds: string): Record<string, Hot
     promote: {
       statement: promoteSql,
       params: { queues, limit: batchSize, parked },
-      uses: ['job_due', 'job_pkey'],
+      uses: ['job_due', 'job_pkey', 'job_waiting'],
     },
-    due: { statement: dueSql, params: { queues, limit: batchSize, parked }, uses: ['job_due'] },
+    due: {
+      statement: dueSql,
+      params: { queues, limit: batchSize, parked },
+      uses: ['job_due', 'job_waiting'],
+    },
     'promote-these': { statement: promoteTheseSql, params: batch, uses: ['job_pkey'] },
     lost: {
       statement: lostSql,

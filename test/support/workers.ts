@@ -144,6 +144,8 @@ type JobEventName =
   | 'dead'
   | 'cancelled'
   | 'snoozed'
+  | 'waiting'
+  | 'parked'
   | 'released'
   | 'leaseLost'
   | 'slow'
@@ -154,7 +156,18 @@ type JobEventName =
   | 'thrownLate'
 
 const eventNames: readonly EventName[] = [
-  ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
+  ...([
+    'ready',
+    'started',
+    'succeeded',
+    'failed',
+    'dead',
+    'cancelled',
+    'snoozed',
+    'waiting',
+    'parked',
+    'released',
+  ] as const),
   ...([
     'budget',
     'crashed',

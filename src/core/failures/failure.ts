@@ -93,6 +93,8 @@ const classByCode = new Map<string, FailureClass>([
   ...each('connection', 'database-unavailable', 'enqueue-unknown'),
   ...each('conflict', '40001', '40P01', '55P03', 'P2034'),
   ...each('rate-limited', 'rate-limited'),
+  // The step would return the same again.
+  ...each('permanent', 'invalid-step-result', 'step-too-large', 'too-many-steps'),
 ])
 
 function each(failureClass: FailureClass, ...codes: string[]): [string, FailureClass][] {

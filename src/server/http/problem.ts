@@ -236,6 +236,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     detail: 'A child process could not be started.',
   },
   'job-completed': { status: 409, title: 'The job has ended' },
+  'job-ended': { status: 409, title: 'The job has ended' },
+  'too-many-signals': { status: 429, title: 'Too many signals wait for this job', headers: soon },
+  'invalid-step-result': { status: 500, title: 'A step returned what JSON cannot hold' },
+  'step-too-large': { status: 500, title: 'A step returned too much' },
+  'too-many-steps': { status: 500, title: 'The job has too many steps' },
   'worker-stopped': { status: 503, title: 'The worker has stopped', headers: soon },
   'unknown-handler': { status: 500, title: 'No handler', detail: 'There is no handler for this kind.' },
   'not-external': {

@@ -1,9 +1,10 @@
 import type { EnqueueArguments, JobContract } from '../../contracts/contract.ts'
+import type { SignalContract } from '../../contracts/signal.ts'
 import type { Duration } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import { boundedText } from '../../core/names.ts'
 import { durationOption, given, invalidOption } from '../../core/options.ts'
-import { errorShortened, toStorable } from '../../core/json/storable.ts'
+import { toStorable } from '../../core/json/storable.ts'
 import { Snooze } from '../../core/failures/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
 import type { RateLimit, Rates } from '../../limits/rates/rates.ts'
@@ -15,103 +16,30 @@ import { isUsualTime } from '../../jobs/position.ts'
 import type { BreakerHandle, BreakerRunner } from '../../limits/breakers/runner.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { FencedTransactions } from './fenced-tx.ts'
+import type { Fence, HandlerContext, JobLog } from './handler-context.ts'
 import type { HeldJob } from './held-job.ts'
+import { jobLog } from './job-log.ts'
 import type { Logger } from '../report/log.ts'
 import type { Notes } from './notes.ts'
 import { takingJob } from './taking-job.ts'
 import { textOf } from './text-of.ts'
-import type { Child, Ended } from './outcome.ts'
+import type { Child, Ended, Ending } from './outcome.ts'
+import { Journal } from './steps/journal.ts'
+import type { JournalServices } from './steps/journal.ts'
+import { Steps } from './steps/steps.ts'
+import type {
+  EachOptions,
+  Pages,
+  ReceivedSignal,
+  StepContext,
+  StepOptions,
+  WaitOptions,
+} from './steps/steps.ts'
+import type { Stored } from './steps/stored-value.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 
-/**
- * What a worker proves when it writes to another system, which should refuse a smaller epoch, and an equal epoch with
- * another token.
- */
-export interface Fence {
-  /** Random, new for every claim. */
-  readonly token: string
-  /** Grows with every claim of the job. */
-  readonly epoch: number
-}
-
-/** Lines kept with the attempt, and written to the worker's log. */
-export interface JobLog {
-  debug(message: string, data?: unknown): void
-  info(message: string, data?: unknown): void
-  warn(message: string, data?: unknown): void
-  error(message: string, data?: unknown): void
-}
-
-/** What a handler knows about its job, and what it may do under the job's lease. */
-export interface HandlerContext {
-  readonly jobId: string
-  readonly kind: string
-  readonly queue: string
-  readonly key: string | null
-  readonly priority: number
-  /** 1 the first time; goes on counting after a replay. */
-  readonly attempt: number
-  readonly maxAttempts: number
-  readonly runAt: Date
-  /** The scheduled time that this job is for, however late it runs; undefined if no schedule made the job. */
-  readonly fireAt: Date | undefined
-  readonly correlationId: string
-  readonly traceparent: string | undefined
-  readonly tracestate: string | undefined
-  /** The last progress of an earlier attempt that was given back. */
-  readonly lastProgress: { percent: number; note: string | null } | null
-  /** Aborts at the job's timeout, when its lease is lost or at risk, and when the worker stops. Pass it on. */
-  readonly signal: AbortSignal
-  readonly fence: Fence
-  /** The same for every attempt of this job; pass it to services that accept an idempotency key. */
-  readonly idempotencyKey: string
-  readonly log: JobLog
-  /**
-   * Runs your writes and completes the job in one commit: all of it or nothing, and at most once for the job. The job's
-   * result is what `work` returns; after this call the handler should only return.
-   */
-  tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result>
-  /**
-   * Completes the job inside a transaction of yours. Throws `lease-lost` if another worker has the job by now: let your
-   * transaction roll back. `adapter` is one of `stint/drizzle`, `stint/kysely` …; a pg client needs none.
-   */
-  complete<Tx = PgTransaction>(
-    tx: Tx,
-    options?: { result?: unknown; adapter?: TxAdapter<Tx> | undefined },
-  ): Promise<void>
-  /**
-   * Causes an effect once for a key of this kind, however often jobs try: a repeat returns the result of the first
-   * call. What `work` writes through its transaction commits with the key. Effects outside of Postgres may happen again
-   * after a crash.
-   */
-  once<Result>(
-    key: string,
-    work: (tx: PgTransaction) => Promise<Result>,
-    options?: { for?: Duration | undefined },
-  ): Promise<Result>
-  /**
-   * Enqueues a job that is stored together with the success of this one, and not if it fails. Duplicates (`unique`,
-   * `idempotencyKey`) are decided at that time: the event `duplicateChild` reports one, and if the contract makes a
-   * duplicate an error, this attempt fails with it.
-   */
-  enqueue<Contract extends JobContract>(
-    contract: Contract,
-    ...[input, options]: EnqueueArguments<Contract, JobOptions>
-  ): Promise<{ id: string }>
-  /**
-   * Reports how far the job is: 0 to 100. Cheap to call often: only the newest value is written, a few times a second.
-   */
-  progress(percent: number, note?: string): Promise<void>
-  /** A rate, to take tokens of it. A wait ends with `signal`; one that is too long snoozes the job. */
-  limit(name: string): RateLimit
-  /** A breaker, for calls of its downstream. If `breaker-open` is not caught, the job comes back when it may be probed. */
-  breaker(name: string): BreakerHandle
-  /** Ends this attempt and tries again later, without counting it. Never returns. */
-  snooze(when: Duration | Date, reason?: string): never
-}
-
 /** What all contexts of a worker share. */
-export interface ContextServices {
+export interface ContextServices extends JournalServices {
   readonly transactions: FencedTransactions
   readonly notes: Pick<Notes, 'progress' | 'log' | 'finish'>
   readonly logger: Logger
@@ -119,6 +47,15 @@ export interface ContextServices {
   readonly blobs: BlobConfig | undefined
   readonly rates: Rates
   readonly breakers: Pick<BreakerRunner, 'breaker'>
+}
+
+/** How an attempt uses its context. */
+interface ContextOptions {
+  /** Ends the attempt without its handler. */
+  end?: ((ending: Ending) => void) | undefined
+  /** Of an earlier try within the attempt. */
+  journal?: Journal | undefined
+  isBatch?: boolean
 }
 
 export class JobContext implements HandlerContext {
@@ -131,10 +68,17 @@ export class JobContext implements HandlerContext {
   #controller: AbortController | undefined
   #log: JobLog | undefined
   #isInTx = false
+  readonly #options: ContextOptions
+  #isSuspended = false
+  /** Made on first use, as the journal: most jobs have no steps. */
+  #steps: Steps | undefined
+  #journal: Journal | undefined
 
-  constructor(held: HeldJob, services: ContextServices) {
+  constructor(held: HeldJob, services: ContextServices, options: ContextOptions = noOptions) {
     this.held = held
     this.#services = services
+    this.#options = options
+    this.#journal = options.journal
   }
 
   get jobId(): string {
@@ -215,7 +159,13 @@ export class JobContext implements HandlerContext {
   }
 
   get log(): JobLog {
-    return (this.#log ??= this.#makeLog())
+    return (this.#log ??= jobLog(this, {
+      ...this.#services,
+      isReplaying: () => this.#journal?.isReplaying === true,
+      flag: (changed) => {
+        this.#flag('A line of this log', changed)
+      },
+    }))
   }
 
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
@@ -310,6 +260,83 @@ export class JobContext implements HandlerContext {
     throw new Snooze(when, reason)
   }
 
+  step<Value>(
+    name: string,
+    run: (step: StepContext) => Value | Promise<Value>,
+    options?: StepOptions,
+  ): Promise<Stored<Value>> {
+    return this.#recorded.step(name, run, options)
+  }
+
+  stepTx<Value>(name: string, work: (tx: PgTransaction) => Promise<Value>): Promise<Stored<Value>> {
+    return this.#recorded.stepTx(name, work)
+  }
+
+  each<Item>(
+    name: string,
+    items: readonly Item[] | Pages<Item>,
+    options: EachOptions,
+    run: (batch: Item[], step: StepContext) => Promise<void> | void,
+  ): Promise<void> {
+    return this.#recorded.each(name, items, options, run)
+  }
+
+  sleep(span: Duration | Date, options?: { name?: string | undefined }): Promise<void> {
+    return this.#recorded.sleep(span, options)
+  }
+
+  waitForSignal<Payload>(
+    signal: SignalContract<Payload> | string,
+    options?: WaitOptions,
+  ): Promise<ReceivedSignal<Payload>> {
+    // The declaration of HandlerContext has the other result: only a wait with a timeout can time out.
+    return this.#recorded.waitForSignal(signal, options) as Promise<ReceivedSignal<Payload>>
+  }
+
+  version(name: string, oldest: number, newest: number): Promise<number> {
+    return this.#recorded.version(name, oldest, newest)
+  }
+
+  get #recorded(): Steps {
+    if (this.#steps === undefined) {
+      const journal = (this.#journal ??= new Journal(this.held, this.#services))
+      const { end, isBatch = false } = this.#options
+      void journal.ended.then((ending) => {
+        this.#isSuspended = true
+        this.#controller?.abort(new Error('The attempt is over: the job waits'))
+        end?.(ending)
+      })
+      this.#steps = new Steps({
+        journal,
+        transactions: this.#services.transactions,
+        blobs: this.#services.blobs,
+        signal: () => this.signal,
+        mustBeOpen: () => {
+          this.#mustBeOutsideTx()
+        },
+        isBatch,
+      })
+    }
+    return this.#steps
+  }
+
+  /** Whether this attempt has stored a step. */
+  get hasProgress(): boolean {
+    return this.#journal?.hasProgress ?? false
+  }
+
+  /** The handler has ended. Returns its records for people; undefined if there are none. */
+  endJournal(): string | undefined {
+    this.#journal?.close()
+    return this.#journal?.summary()
+  }
+
+  /** For another try of the handler within the attempt. */
+  restartedJournal(): Journal | undefined {
+    this.#journal?.restart()
+    return this.#journal
+  }
+
   /** The handler's output as JSON that can be stored. */
   storable(value: unknown, what: Output = 'The result'): string | undefined {
     if (value === undefined) return undefined
@@ -334,10 +361,12 @@ export class JobContext implements HandlerContext {
 
   #ended(result: string | undefined): Ended {
     const ranMs = performance.now() - this.held.startedAt
-    return { held: this.held, outcome: { type: 'succeeded', result, children: this.children }, ranMs }
+    const steps = this.#journal?.summary()
+    return { held: this.held, outcome: { type: 'succeeded', result, children: this.children, steps }, ranMs }
   }
 
   #mustBeOpen(): void {
+    if (this.#isSuspended) throw this.#completed('waits; what its handler still does is ignored')
     if (this.completion !== 'none')
       throw this.#completed('was completed already; its handler can only return')
   }
@@ -354,35 +383,11 @@ export class JobContext implements HandlerContext {
     const message = `Job ${this.jobId} of '${this.kind}' ${what}.`
     return new StintError('job-completed', message, { jobIds: [this.jobId] })
   }
-
-  #makeLog(): JobLog {
-    const { notes, logger } = this.#services
-    const { jobId, kind, queue, attempt, correlationId } = this
-    const about = { id: jobId, kind, queue, attempt, correlationId }
-    const write =
-      (level: keyof JobLog) =>
-      (message: string, data?: unknown): void => {
-        const stored = data === undefined ? undefined : toStorable(data, { maxBytes: maxLineBytes })
-        const { text, changed } = textOf(message, maxLineBytes)
-        notes.log(this.held, { level, message: text, data: stored?.text })
-        logger[level](
-          stored === undefined ? about : { ...about, data: JSON.parse(stored.text) as unknown },
-          text,
-        )
-        // Errors are logged often, and their text in the log is enough: no warning.
-        this.#flag(
-          'A line of this log',
-          [...changed, ...(stored?.changed ?? [])].filter((how) => how !== errorShortened),
-        )
-      }
-    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
-  }
 }
 
+const noOptions: ContextOptions = Object.freeze({})
 const maxResultBytes = 256 * 1024
 const maxNoteBytes = 1024
-/** Limit for a message, and for its data. */
-const maxLineBytes = 8 * 1024
 
 /**
  * The sorts of output that are stored, and the verb for each. What a handler throws is not among them: a stored error

@@ -14,26 +14,38 @@ import { describeFailure } from '../../core/failures/stored-error.ts'
 import type { StoredError } from '../../core/failures/stored-error.ts'
 import { verdictOf } from '../../core/failures/verdict.ts'
 import { JobContext } from './context.ts'
-import type { ContextServices, HandlerContext } from './context.ts'
+import type { ContextServices } from './context.ts'
+import type { HandlerContext } from './handler-context.ts'
 import { isLeaseLost, isOwnTrouble } from './fenced-tx.ts'
+import type { Journal } from './steps/journal.ts'
 import type { Registered } from '../handlers.ts'
 import type { Handlers, Middleware, Nothing } from '../handlers.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Ending, Outcome } from './outcome.ts'
 
-/** Runs one job to its outcome. Never throws: every failure of a handler is an outcome too. */
-export async function execute(
+/**
+ * Runs one job to its outcome. Never throws: every failure of a handler is an outcome too. A job that waits ends without its
+ * handler, whose promise never settles then.
+ */
+export function execute(held: HeldJob, handlers: Handlers, services: ContextServices): Promise<Outcome> {
+  return new Promise((resolve) => {
+    void handle(held, handlers, { services, end: resolve }).then(resolve)
+  })
+}
+
+async function handle(
   held: HeldJob,
   handlers: Handlers,
-  services: ContextServices,
+  { services, end }: { services: ContextServices; end: (ending: Ending) => void },
 ): Promise<Outcome> {
   const registered = handlers.get(held.job.kind)
   const { contract } = registered
   const ended = endedBefore(held)
   if (ended !== undefined) return ended
+  let journal: Journal | undefined
   for (let inPlaceTries = 0; ; inPlaceTries++) {
     // Each try has its own context: children that a failed try enqueued are not stored.
-    const ctx = new JobContext(held, services)
+    const ctx = new JobContext(held, services, { end, journal })
     let hasInput = false
     try {
       const input = await inputOf(held, contract, services)
@@ -45,6 +57,7 @@ export async function execute(
     } catch (thrown) {
       const judged = judge(ctx, { thrown, contract, inPlaceTries, hasInput })
       if (judged.type !== 'in-place') return judged
+      journal = ctx.restartedJournal()
       await pause(judged.delayMs)
     }
   }
@@ -69,7 +82,7 @@ export async function executeBatch(
         gathering.leave()
         return ended
       }
-      const ctx = new JobContext(held, services)
+      const ctx = new JobContext(held, services, { isBatch: true })
       const passed = { join: false, input: false }
       try {
         const input = await inputOf(held, contract, services)
@@ -110,7 +123,10 @@ export function endedByForce(held: HeldJob, contract: JobContract): Ending {
 /** The ending of a job that failed with this error outside of its handler. */
 export function failedWith(held: HeldJob, contract: JobContract, thrown: unknown): Ending {
   // Not tried again in place: its handler may still run, or has returned.
-  const judged = decided(held, { thrown, contract, inPlaceTries: Infinity, hasInput: true })
+  const judged = decided(held, {
+    ...{ thrown, contract, inPlaceTries: Infinity, hasInput: true },
+    hasProgress: false,
+  })
   return judged.type === 'in-place' ? released('to be tried again') : judged
 }
 
@@ -209,9 +225,10 @@ async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextS
 
 function succeeded(ctx: JobContext, value: unknown): Outcome {
   const { completion, children, handedOver } = ctx
+  const steps = ctx.endJournal()
   if (completion === 'committed') return { type: 'completed', children }
-  if (handedOver === undefined) return { type: 'succeeded', result: ctx.storable(value), children }
-  return { type: 'handed-over', children, otherwise: { ...handedOver, type: 'succeeded', children } }
+  if (handedOver === undefined) return { type: 'succeeded', result: ctx.storable(value), children, steps }
+  return { type: 'handed-over', children, otherwise: { ...handedOver, type: 'succeeded', children, steps } }
 }
 
 interface Failure {
@@ -220,12 +237,17 @@ interface Failure {
   inPlaceTries: number
   /** The input has passed validation, so a validation error is about something else. */
   hasInput: boolean
+  /** The attempt has stored a step: its failure burns no attempt. */
+  hasProgress: boolean
 }
 
 type Judged = Outcome | { type: 'in-place'; delayMs: number }
 
 /** What happens to a job whose handler threw. */
-function judge({ completion, children, held }: JobContext, failure: Failure): Judged {
+function judge(ctx: JobContext, failed: Omit<Failure, 'hasProgress'>): Judged {
+  const { completion, children, held, hasProgress } = ctx
+  const failure = { ...failed, hasProgress }
+  ctx.endJournal()
   // The success of the job is stored; what the handler did afterwards cannot undo that.
   if (completion === 'committed') return { type: 'completed', children }
   if (completion === 'none') return decided(held, failure)
@@ -236,12 +258,13 @@ function judge({ completion, children, held }: JobContext, failure: Failure): Ju
 
 function decided(
   held: HeldJob,
-  { thrown, contract, inPlaceTries, hasInput }: Failure,
+  { thrown, contract, inPlaceTries, hasInput, hasProgress }: Failure,
 ): Ending | { type: 'in-place'; delayMs: number } {
   const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
   // A failure of our own statements is never a failure of the handler.
-  if (isOwnTrouble(thrown)) return released('the database did not answer ctx.tx, ctx.once or ctx.limit')
+  if (isOwnTrouble(thrown))
+    return released('the database did not answer ctx.tx, ctx.once, ctx.limit or a step')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
@@ -256,11 +279,13 @@ function decided(
   const isRateLimited = verdict === undefined && failureClass === 'rate-limited'
   const penaltyMs = verdict?.type === 'retry-after' ? verdict.delayMs : isRateLimited ? askedMs : undefined
   const before = job.more?.attemptsBefore ?? 0
+  // Progress burns nothing: the next attempt begins behind it. With one attempt in all there is no next one.
+  const isForgiven = hasProgress && job.maxAttempts - before > 1
   const decision = decide({
     failureClass,
     verdict,
     retryAfterMs: askedMs,
-    attempt: job.attempt - before,
+    attempt: job.attempt - before - (isForgiven ? 1 : 0),
     maxAttempts: job.maxAttempts - before,
     classFailures: job.more?.failures ?? {},
     inPlaceTries,
@@ -277,7 +302,8 @@ function decided(
     case 'cancel':
       return { type: 'cancelled', reason: decision.reason }
     case 'retry': {
-      const { delayMs, burnsAttempt } = decision
+      const { delayMs } = decision
+      const burnsAttempt = decision.burnsAttempt && !isForgiven
       return {
         type: 'retry',
         delayMs,

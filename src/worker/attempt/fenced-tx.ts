@@ -76,6 +76,24 @@ export class FencedTransactions {
   }
 
   /**
+   * Runs `work` and stores the record of it; both are stored, or neither. Repeating is safe: `find` says whether it happened.
+   */
+  async recorded<Found extends { result: unknown }>(
+    held: HeldJob,
+    { find, work, keep }: RecordedOptions<Found>,
+  ): Promise<unknown> {
+    return this.#withRetries(
+      held,
+      async (tx, theirs) => {
+        const found = await find(tx)
+        if (found !== undefined) return found.result
+        return keep(tx, await theirs(() => work(tx.client)))
+      },
+      { isRepeatable: true },
+    )
+  }
+
+  /**
    * Repeats a transaction until it is known to be stored or refused. An error inside `theirs` is the handler's failure,
    * unless Postgres asks to repeat the transaction or our connection broke; any other error is ours, and no failure of
    * the handler.
@@ -224,6 +242,14 @@ interface OnceOptions<Result> {
   work: (tx: PgTransaction) => Promise<Result>
   /** The JSON to store of the result. */
   toText: (value: Result) => string
+}
+
+interface RecordedOptions<Found> {
+  /** The record, if an earlier try has stored it. */
+  find: (tx: OwnTransaction) => Promise<Found | undefined>
+  work: (tx: PgTransaction) => Promise<unknown>
+  /** Stores the record, and returns the value as a repeat will read it. */
+  keep: (tx: OwnTransaction, value: unknown) => Promise<unknown>
 }
 
 export function leaseLost({ job }: HeldJob): StintError {

@@ -14,6 +14,7 @@ export type HeldState =
       readonly startedAt: number
       /** When the attempt has to be over; Infinity while it waits for a child. */
       readonly deadlineAt: number
+      readonly timeoutMs: number
       /** In a child process or thread: if this process ends, the job is not the cause. */
       readonly isIsolated: boolean
     }
@@ -111,7 +112,15 @@ export class HeldJob {
   begin(slot: Slot | undefined, timeoutMs: number): void {
     const startedAt = performance.now()
     const { isIsolated } = this
-    this.#state = { phase: 'running', slot, startedAt, deadlineAt: startedAt + timeoutMs, isIsolated }
+    const deadlineAt = startedAt + timeoutMs
+    this.#state = { phase: 'running', slot, startedAt, deadlineAt, timeoutMs, isIsolated }
+  }
+
+  /** It has stored a step: its timeout counts from here. */
+  progressed(): void {
+    const state = this.#state
+    if (state.phase !== 'running' || state.deadlineAt === Infinity) return
+    this.#state = { ...state, deadlineAt: performance.now() + state.timeoutMs }
   }
 
   /** Its handler runs in a child. Its timeout does not run while it waits for one. */

@@ -2,6 +2,7 @@ import type { StoredError } from '../../core/failures/stored-error.ts'
 import type { PreparedJob } from '../../jobs/new/new-job.ts'
 import type { Placed } from '../../jobs/enqueue.ts'
 import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
+import type { Waits } from '../../flows/waiting/waiting.ts'
 import type { HeldJob } from './held-job.ts'
 
 /** A job that its handler enqueued by `ctx.enqueue`. */
@@ -17,6 +18,8 @@ export type Outcome =
       /** JSON text, or undefined where the handler returned nothing. */
       result: string | undefined
       children: readonly Child[]
+      /** Its records of steps, for people, as JSON text; present exactly where it has records. */
+      steps?: string | undefined
     }
   /** The handler stored it itself, in a transaction that has committed. */
   | { type: 'completed'; children: readonly Child[] }
@@ -48,6 +51,16 @@ export type Outcome =
   | { type: 'crashed'; delayMs: number; reason: string }
   | { type: 'cancelled'; reason: string }
   | { type: 'snoozed'; delayMs: number; reason: string | null }
+  /** It waits for a time or a signal, without a slot. */
+  | {
+      type: 'waiting'
+      waits: Waits
+      /** The earliest of its times; none means ten years. */
+      untilMs: number | undefined
+      untilAt: string | undefined
+      /** The calls that wait, or why it is parked. */
+      reason: string
+    }
   /** Given back untouched: a shutdown, a lease at risk, a prefetched job that waited too long. */
   | { type: 'released'; reason: string }
 

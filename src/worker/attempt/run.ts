@@ -150,6 +150,7 @@ function tell(settled: Settled, { scout, numbers, report, activity }: AttemptPar
   const { outcome, held } = settled
   if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
     scout.dueIn(outcome.delayMs + 1)
+  if (outcome.type === 'waiting' && outcome.untilMs !== undefined) scout.dueIn(outcome.untilMs + 1)
   if (outcome.type === 'released') scout.jobReturned(held.job)
   numbers.settled(settled)
   report.settled(settled)

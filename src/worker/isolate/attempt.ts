@@ -60,6 +60,9 @@ export function attemptIn(
         case 'completed':
           held.complete()
           return
+        case 'progressed':
+          held.progressed()
+          return
         case 'outcome':
           over(message.outcome)
           return

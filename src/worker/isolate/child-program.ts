@@ -14,6 +14,7 @@ import type { ContextServices } from '../attempt/context.ts'
 import { CancelledError, endedByForce, execute } from '../attempt/execute.ts'
 import { FencedTransactions } from '../attempt/fenced-tx.ts'
 import { HeldJob } from '../attempt/held-job.ts'
+import { Records } from '../attempt/steps/records.ts'
 import type { Logger } from '../report/log.ts'
 import type { Outcome } from '../attempt/outcome.ts'
 import { catchUncaught } from '../attempt/uncaught.ts'
@@ -32,6 +33,8 @@ let lent: Lent | undefined
 let database: Database | undefined
 let services: ContextServices | undefined
 let current: HeldJob | undefined
+/** The worker stops: no further step begins. */
+let isDraining = false
 /** Jobs that wait until the worker has written their notes. */
 const waiting: { lease: string; resolve: () => void }[] = []
 
@@ -51,6 +54,9 @@ function hear(message: ToChild): void {
         if (one.lease === message.lease) one.resolve()
         else waiting.push(one)
       }
+      return
+    case 'drain':
+      isDraining = true
       return
     case 'end':
       void leave()
@@ -122,6 +128,12 @@ async function load(introduction: Introduction): Promise<void> {
       rates: new Rates(() => Promise.resolve(db)),
       // Workers hear of its steps with their next rules.
       breakers: new BreakerRunner({ send: sendOn(database), onStep: () => undefined }),
+      records: new Records(db, { leaseMs }),
+      isDraining: () => isDraining,
+      progressed: (held) => {
+        held.progressed()
+        about(held, { type: 'progressed' })
+      },
     }
     tell({ type: 'ready', kinds: lent.handlers.kinds, rssBytes: process.memoryUsage.rss() })
   } catch (error) {

@@ -160,6 +160,7 @@ export class Child {
       case 'log':
       case 'write':
       case 'completed':
+      case 'progressed':
       case 'outcome':
         this.#listener(message)
         return

@@ -120,9 +120,10 @@ export class Children {
     )
   }
 
-  /** Gives back the jobs that wait for a child; running jobs go on. */
+  /** Gives back the jobs that wait for a child; running jobs go on, and begin no further step. */
   releaseWaiting(): void {
     this.#isClosing = true
+    for (const child of this.#children) child.post({ type: 'drain' })
     this.#turns.process.releaseWaiting()
     this.#turns.thread.releaseWaiting()
   }

@@ -1,6 +1,6 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
 import type { AbortCause } from '../attempt/held-job.ts'
-import type { JobLog } from '../attempt/context.ts'
+import type { JobLog } from '../attempt/handler-context.ts'
 import type { Outcome } from '../attempt/outcome.ts'
 
 /** Messages between a worker and its child, by structured clone; they arrive in order. */
@@ -10,6 +10,8 @@ export type ToChild =
   | { type: 'abort'; lease: string; cause: AbortCause; reason: AbortReason }
   /** The notes that the job has sent so far are stored. */
   | { type: 'written'; lease: string }
+  /** The worker stops: no further step begins. */
+  | { type: 'drain' }
   | { type: 'end' }
 
 /** The first message to a child: what to load, and which database its jobs are in. */
@@ -59,5 +61,7 @@ export type JobMessage = { lease: string } &
     /** The handler is about to store its completion, and waits until its notes are written. */
     | { type: 'write' }
     | { type: 'completed' }
+    /** It has stored a step: its timeout counts from here. */
+    | { type: 'progressed' }
     | { type: 'outcome'; outcome: Outcome }
   )

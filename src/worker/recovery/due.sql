@@ -4,3 +4,9 @@ select due.id
  cross join lateral (
          -- include: worker/due
        ) as due
+ union all
+select due.id
+  from unnest(:queues::text[]) as served (queue)
+ cross join lateral (
+         -- include: worker/due-waiting
+       ) as due

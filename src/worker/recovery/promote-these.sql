@@ -4,6 +4,6 @@
 update stint.job
    set state = 'ready'
  where id = any(:ids::uuid[])
-   and state::text in ('scheduled', 'retrying')
+   and state::text in ('scheduled', 'waiting', 'retrying')
    and run_at <= stint.now()
 returning id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key

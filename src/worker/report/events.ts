@@ -39,6 +39,10 @@ export interface WorkerEvents {
   dead: [JobFacts & { ranMs: number; error: StoredError | null; reason: DeadReason }]
   cancelled: [JobFacts & { reason: string }]
   snoozed: [JobFacts & { delayMs: number; reason: string | null }]
+  /** It waits without a slot; `reason` names the calls that wait. */
+  waiting: [JobFacts & { ranMs: number; reason: string }]
+  /** Its handler asked for other steps than those that are recorded: it waits for code that fits. */
+  parked: [JobFacts & { reason: string; tries: number }]
   released: [JobFacts & { reason: string }]
   /** The child process that it ran in ended under it; it will run again. */
   crashed: [JobFacts & { ranMs: number; delayMs: number; reason: string }]

@@ -110,6 +110,7 @@ export class Numbers implements Part {
         this.#errors.tally.add({ ...outcome.error, kind: job.kind }, { job: job.id, isDeath: true })
         return
       case 'crashed':
+      case 'waiting':
         series.ran(ranMs)
         return
       case 'cancelled':

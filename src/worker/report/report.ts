@@ -78,6 +78,18 @@ export class Report {
         this.#log.info({ ...factsOf(held), delayMs: Math.round(delayMs), reason }, 'snoozed')
         return
       }
+      case 'waiting': {
+        const { waits, reason } = outcome
+        if (waits.parked === undefined) {
+          this.#events.emit('waiting', { ...factsOf(held), ranMs, reason })
+          this.#log.info({ ...factsOf(held), ranMs, reason }, 'waits, without a slot')
+        } else {
+          const { reason: why, tries } = waits.parked
+          this.#events.emit('parked', { ...factsOf(held), reason: why, tries })
+          this.#log.error({ ...factsOf(held), reason: why, tries }, 'parked: its steps have changed')
+        }
+        return
+      }
       case 'crashed': {
         const { delayMs, reason } = outcome
         this.#events.emit('crashed', { ...factsOf(held), ranMs, delayMs, reason })

@@ -1,4 +1,5 @@
 import { span } from '../../core/span.ts'
+import type { Suspension } from '../../flows/waiting/waiting.ts'
 import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
 import type { Ended, Outcome } from '../attempt/outcome.ts'
 
@@ -18,6 +19,15 @@ export function resultsOf(group: readonly Ended[]): string | null {
       : [],
   )
   return members.length === 0 ? null : `{${members.join(',')}}`
+}
+
+/** The jobs of a group that wait. */
+export function suspensionsOf(group: readonly Ended[]): Suspension[] {
+  return group.flatMap(({ held, outcome, ranMs }) => {
+    if (outcome.type !== 'waiting') return []
+    const { waits, untilMs, untilAt, reason } = outcome
+    return [{ id: held.job.id, lease: held.job.leaseId, waits, untilMs, untilAt, ranMs, reason }]
+  })
 }
 
 export function itemsOf(group: readonly Ended[]): string {
@@ -67,6 +77,7 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
       return { ...common, outcome: 'released', reason: outcome.reason }
     case 'cancelled':
       return { ...common, reason: outcome.reason }
+    case 'waiting':
     case 'succeeded':
     case 'completed':
     case 'handed-over':
@@ -105,6 +116,7 @@ export function withoutContent<One extends Ended>(ended: One): One {
     case 'completed':
     case 'cancelled':
     case 'snoozed':
+    case 'waiting':
     case 'released':
       return { ...ended, outcome: { type: 'released', reason: note } }
   }

@@ -15,6 +15,8 @@ import {
   settled,
   succeed,
 } from '../../jobs/settle.ts'
+import { suspend } from '../../flows/waiting/waiting.ts'
+import type { WokenJob } from '../../flows/waiting/waiting.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { failedWith } from '../attempt/execute.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
@@ -23,7 +25,7 @@ import type { Ended, Outcome } from '../attempt/outcome.ts'
 import type { Handlers } from '../handlers.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
-import { itemsOf, leasesOf, resultsOf, statementOf, withoutContent } from './items.ts'
+import { itemsOf, leasesOf, resultsOf, statementOf, suspensionsOf, withoutContent } from './items.ts'
 import type { RetryBudgets } from './retry-budgets.ts'
 import { succeedIn } from './succeed-with-children.ts'
 
@@ -328,11 +330,22 @@ export class Settler implements Part {
       case 'snoozed':
       case 'released':
         return putBack(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
+      case 'waiting':
+        return this.#suspend(group, first.held.workerId)
       case 'dead':
         return deadLetter(db, { ...batch, items: itemsOf(group) })
       case 'cancelled':
         return cancelRunning(db, { ...batch, items: itemsOf(group) })
     }
+  }
+
+  /** A job whose wait is over already is ready again: workers are told. */
+  async #suspend(group: readonly Ended[], worker: string): Promise<string[]> {
+    const { db, announcer } = this.#config
+    const items = suspensionsOf(group)
+    const { ids, woken } = await suspend(db, { items, worker, lockMs: db.lockWaitMs })
+    if (woken.length > 0) announcer.stored(new Set(woken.map(hintOf)))
+    return ids
   }
 
   /** A handler that stores its completion in its own transaction may have committed or not: only the database knows. */
@@ -346,6 +359,10 @@ export class Settler implements Part {
       found.length > 0 ? { type: 'completed', children } : this.#placed(first.held, otherwise)
     return [{ ...first, outcome }]
   }
+}
+
+function hintOf({ queue, priority, key }: WokenJob): JobHint {
+  return { queue, priority, keyed: key !== null, key: key ?? undefined, inMs: 0 }
 }
 
 function answer({ held, outcome, ranMs, resolve }: Pending, type: Settled['type']): void {

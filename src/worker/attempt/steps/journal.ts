@@ -1,0 +1,427 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { StintError } from '../../../core/errors.ts'
+import { describeFailure } from '../../../core/failures/stored-error.ts'
+import type { StoredError } from '../../../core/failures/stored-error.ts'
+import { toStorable } from '../../../core/json/storable.ts'
+import { mostRecords } from '../../../flows/steps/steps.ts'
+import type { NewRecord, StepKey, StepRecord, StepType } from '../../../flows/steps/steps.ts'
+import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
+import { leaseLost } from '../fenced-tx.ts'
+import type { HeldJob } from '../held-job.ts'
+import type { Ending } from '../outcome.ts'
+
+/**
+ * What the calls of a handler's context have returned, over all attempts of a job.
+ *
+ * A handler that is called again runs from its start. Each of its calls (`ctx.step`, `ctx.sleep` …) is known by its name and by
+ * how many calls of that name came before it in the attempt; the number is taken when the call is made. A call that has a
+ * record returns what the record says, and does nothing. Order is not identity, so `Promise.all` and `Promise.race` are free.
+ *
+ * Order is looked at where it means something. A record says whether it began *beside* another call. A call without a record
+ * may begin only when every record that began alone has been asked for: otherwise the code has changed in front of work that
+ * is done, and the job is parked: it waits, nothing runs, and a later deployment may fit again. It is looked at one turn of
+ * the event loop later, because the calls of one `Promise.all` are made in one turn.
+ *
+ * A call that must wait *stops*: its promise never settles in this attempt. So there is no exception that a handler could
+ * swallow, and no `finally` that runs too early. When all calls under way have stopped and a turn has passed, the attempt ends
+ * without its handler. Code that takes time between the calls is not seen: it belongs into a step.
+ *
+ * A result counts once its record is stored. A failure is stored only when the handler goes on past it, before its next call
+ * begins: an attempt that fails by it runs the step again.
+ */
+export class Journal {
+  readonly held: HeldJob
+  readonly #services: JournalServices
+  readonly #counts = new Map<string, number>()
+  readonly #records = new Map<string, StepRecord>()
+  readonly #asked = new Set<string>()
+  /** Calls under way. */
+  readonly #calls = new Set<Call>()
+  readonly #summary = new Map<string, StepSummary>()
+  #failures: Failure[] = []
+  #loading: Promise<void> | undefined
+  #readAt = 0
+  #seq = 0
+  #bytes = 0
+  #written = 0
+  #hasBegun = false
+  #state: 'open' | 'ending' | 'over' = 'open'
+  #isLooking = false
+  #end: (ending: Ending) => void = () => undefined
+  /** Resolves if the attempt ends without its handler. */
+  readonly ended: Promise<Ending>
+
+  constructor(held: HeldJob, services: JournalServices) {
+    this.held = held
+    this.#services = services
+    this.ended = new Promise((resolve) => (this.#end = resolve))
+  }
+
+  /** Whether this attempt has stored a record: then its failure burns no attempt. */
+  get hasProgress(): boolean {
+    return this.#written > 0
+  }
+
+  /** Whether earlier calls are being repeated: nothing new has happened yet. */
+  get isReplaying(): boolean {
+    return this.#records.size > 0 && !this.#hasBegun
+  }
+
+  /** The records for people, as JSON text; undefined where there are none. */
+  summary(): string | undefined {
+    if (this.#summary.size === 0) return undefined
+    return toStorable([...this.#summary.values()], { maxBytes: maxSummaryBytes }).text
+  }
+
+  /** The handler has ended, or is called again in place: calls that are still under way are ignored. */
+  close(): void {
+    this.#state = 'over'
+  }
+
+  /** The handler is called again within the attempt. */
+  restart(): void {
+    this.#counts.clear()
+    this.#asked.clear()
+    this.#calls.clear()
+    this.#failures = []
+    this.#state = 'open'
+  }
+
+  /** A call begins: it gets its number now, before anything is awaited. */
+  begin(name: string, type: StepType): Call {
+    if (this.#state !== 'open') throw this.#isOver()
+    const n = this.#counts.get(name) ?? 0
+    this.#counts.set(name, n + 1)
+    const call = { name, n, type, seq: this.#seq++, beside: this.#calls.size > 0, beganAt: performance.now() }
+    this.#calls.add(call)
+    return call
+  }
+
+  /** A call has returned or failed. */
+  finish(call: Call): void {
+    this.#calls.delete(call)
+    this.#look()
+  }
+
+  /** The record of a call. Writes down the failures that the handler has gone past. */
+  async find(call: Call): Promise<StepRecord | undefined> {
+    const failures = this.#failures
+    this.#failures = []
+    await (this.#loading ??= this.#load())
+    for (const { of, error } of failures) await this.#write(of, { state: 'failed', error })
+    this.#asked.add(keyOf(call))
+    const found = this.#records.get(keyOf(call))
+    if (found === undefined) return undefined
+    if (found.type === call.type) return found
+    return this.park(call, `its call '${call.name}' is a ${call.type}, and was a ${found.type}`)
+  }
+
+  /** Waits until a call without a record may begin; never returns if it must not. */
+  async mayBegin(call: Call): Promise<void> {
+    if (this.#records.size > 0 && this.unasked() !== undefined) {
+      await nextTurn()
+      const missing = this.unasked()
+      if (missing !== undefined)
+        await this.park(call, `it asks for '${call.name}' where '${missing.name}' was recorded`)
+    }
+    if (this.#services.isDraining()) await this.stop(call, { type: 'release' })
+    if (this.#records.size >= mostRecords) throw tooMany(this.held)
+    this.#hasBegun = true
+  }
+
+  /** A record that began alone and has not been asked for. */
+  unasked(): StepRecord | undefined {
+    for (const [key, one] of this.#records) if (!one.beside && !this.#asked.has(key)) return one
+    return undefined
+  }
+
+  /** Stores the result of a call. */
+  async done(
+    call: Call,
+    { result, ...more }: { result: string | undefined; blob?: string; tries?: number },
+  ): Promise<void> {
+    await this.#write(call, { state: 'done', result, ...more })
+  }
+
+  /** Stores how far a call is that goes on. */
+  async note(call: Call, { result, tries }: { result?: string; tries?: number }): Promise<void> {
+    await this.#write(call, {
+      state: 'open',
+      ...(result === undefined ? {} : { result }),
+      ...(tries === undefined ? {} : { tries }),
+    })
+  }
+
+  /** A call was stored elsewhere: in a transaction of its own, or by the statement that took a signal. */
+  stored(call: Call, result: unknown): void {
+    this.#know(call, { state: 'done', result, tries: 1 })
+    this.#progressed()
+  }
+
+  /** A call has failed; it is written down if the handler goes on. */
+  failed(call: Call, thrown: unknown): void {
+    const { kind } = this.held.job
+    this.#failures.push({ of: call, error: describeFailure(thrown, { kind, failureClass: 'unknown' }) })
+  }
+
+  /** What a record to write has in common with all others. */
+  header(
+    call: Call,
+  ): Pick<NewRecord, 'job' | 'lease' | 'epoch' | 'name' | 'n' | 'seq' | 'type' | 'beside' | 'ms'> {
+    const { job } = this.held
+    const { name, n, seq, type, beside, beganAt } = call
+    const ms = performance.now() - beganAt
+    return { job: job.id, lease: job.leaseId, epoch: job.epoch, name, n, seq, type, beside, ms }
+  }
+
+  async take(call: Call, signal: AwaitedSignal): Promise<TakenSignal | undefined> {
+    const { job, ...header } = this.header(call)
+    const taken = await this.#services.records.take({
+      ...header,
+      id: job,
+      signal: signal.name,
+      match: signal.match,
+    })
+    if (taken === 'lost') throw this.#lost()
+    if (taken === 'none') return undefined
+    this.stored(call, taken)
+    return taken
+  }
+
+  /** How long the wait of an open record still lasts. */
+  leftMs({ untilMs }: StepRecord): number | undefined {
+    return untilMs === null ? undefined : Math.max(0, untilMs - (performance.now() - this.#readAt))
+  }
+
+  /** The call waits, and its promise never settles. */
+  stop(call: Call, stop: Stop): Promise<never> {
+    call.stop = stop
+    this.#look()
+    return new Promise<never>(() => undefined)
+  }
+
+  park(call: Call, reason: string): Promise<never> {
+    return this.stop(call, { type: 'park', reason })
+  }
+
+  async #load(): Promise<void> {
+    // Nothing can be recorded before the first claim.
+    if (this.held.job.epoch <= 1) return
+    const records = await this.#services.records.read(this.held.job.id)
+    this.#readAt = performance.now()
+    for (const one of records) {
+      this.#records.set(keyOf(one), one)
+      this.#seq = Math.max(this.#seq, one.seq + 1)
+      this.#summary.set(keyOf(one), summaryOf(one))
+    }
+  }
+
+  async #write(call: Call, said: Pick<NewRecord, 'state'> & Partial<NewRecord>): Promise<void> {
+    this.#bytes += said.result?.length ?? 0
+    if (this.#bytes > maxBytes) throw tooLarge(this.held, this.#bytes)
+    if (!(await this.#services.records.write({ ...this.header(call), tries: 1, ...said }))) throw this.#lost()
+    const { state, result, tries = 1, error } = said
+    this.#know(call, { state, result: result === undefined ? undefined : JSON.parse(result), tries, error })
+    this.#progressed()
+  }
+
+  #know(
+    call: Call,
+    {
+      state,
+      result,
+      tries,
+      error,
+    }: Pick<StepRecord, 'state' | 'result' | 'tries'> & { error?: StoredError | undefined },
+  ): void {
+    const { name, n, seq, type, beside, beganAt } = call
+    const endedAt = Date.now()
+    const startedAt = endedAt - (performance.now() - beganAt)
+    const one: StepRecord = {
+      ...{ name, n, seq, type, beside, state, result, tries, blob: null, error: error ?? null },
+      ...{ isOver: false, untilMs: null, startedAt, endedAt },
+    }
+    this.#records.set(keyOf(call), one)
+    this.#summary.set(keyOf(call), summaryOf(one))
+  }
+
+  #progressed(): void {
+    this.#written++
+    this.#services.progressed(this.held)
+  }
+
+  /** If all calls under way have stopped, and the handler makes no further one within a turn, the attempt ends. */
+  #look(): void {
+    if (this.#isLooking || !this.#haveAllStopped()) return
+    this.#isLooking = true
+    setImmediate(() => {
+      this.#isLooking = false
+      if (this.#state === 'open' && this.#haveAllStopped()) void this.#endAttempt()
+    })
+  }
+
+  #haveAllStopped(): boolean {
+    if (this.#calls.size === 0) return false
+    for (const { stop } of this.#calls) if (stop === undefined) return false
+    return true
+  }
+
+  async #endAttempt(): Promise<void> {
+    this.#state = 'ending'
+    try {
+      this.#end(await this.#ending())
+    } catch (error) {
+      const reason = error instanceof StintError ? error.message : 'its waits could not be stored'
+      this.#end({ type: 'released', reason })
+    } finally {
+      this.#state = 'over'
+    }
+  }
+
+  async #ending(): Promise<Ending> {
+    const calls = [...this.#calls]
+    const stops = calls.flatMap(({ stop }) => stop ?? [])
+    const parked = stops.find(({ type }) => type === 'park')
+    if (parked?.type === 'park') return this.#parkedAs(parked.reason)
+    if (stops.some(({ type }) => type === 'release'))
+      return { type: 'released', reason: 'the worker drains: no further step begins' }
+    for (const call of calls)
+      if (call.stop?.type === 'wait' && call.stop.isNew)
+        await this.#write(call, { state: 'open', ...call.stop.until, ...call.stop.said })
+    const waits = stops.flatMap((stop) => (stop.type === 'wait' ? stop : []))
+    const signals = waits.flatMap(({ signal }) => signal ?? [])
+    const untilMs = waits.flatMap(({ until }) => until.untilMs ?? [])
+    const untilAt = waits.flatMap(({ until }) => until.untilAt ?? []).sort()
+    return {
+      type: 'waiting',
+      waits: {
+        ...(signals.length > 0 ? { signals } : {}),
+        ...(untilMs.length + untilAt.length > 0 ? { sleep: true } : {}),
+      },
+      untilMs: untilMs.length > 0 ? Math.min(...untilMs) : undefined,
+      untilAt: untilAt[0],
+      reason: calls.map(({ name }) => name).join(', '),
+    }
+  }
+
+  async #parkedAs(reason: string): Promise<Ending> {
+    const before = await this.#services.records.parkedTries(this.held.job.id)
+    const untilMs = parkMs[Math.min(before, parkMs.length - 1)] ?? 0
+    const waits: Waits = { parked: { reason, tries: before + 1 } }
+    return { type: 'waiting', waits, untilMs, untilAt: undefined, reason: `step-changed: ${reason}` }
+  }
+
+  #lost(): StintError {
+    const error = leaseLost(this.held)
+    this.held.abort('lease', error)
+    return error
+  }
+
+  #isOver(): StintError {
+    const { id, kind } = this.held.job
+    return new StintError(
+      'job-completed',
+      `The attempt of job ${id} of '${kind}' is over: it ended or waits. What its handler still does is ignored.`,
+      { jobIds: [id] },
+    )
+  }
+}
+
+/** One call of a handler's context. */
+export interface Call extends StepKey {
+  readonly seq: number
+  readonly type: StepType
+  readonly beside: boolean
+  readonly beganAt: number
+  stop?: Stop
+}
+
+/** Why a call does not return in this attempt. */
+export type Stop =
+  | {
+      type: 'wait'
+      /** Its record is not stored yet. */
+      isNew: boolean
+      until: { untilMs?: number | undefined; untilAt?: string | undefined }
+      signal?: AwaitedSignal | undefined
+      said?: Partial<Pick<NewRecord, 'result' | 'tries' | 'error'>>
+    }
+  | { type: 'park'; reason: string }
+  | { type: 'release' }
+
+interface Failure {
+  readonly of: Call
+  readonly error: StoredError
+}
+
+export interface JournalServices {
+  readonly records: {
+    /** False if the lease is gone. */
+    write(one: NewRecord): Promise<boolean>
+    read(jobId: string): Promise<StepRecord[]>
+    parkedTries(jobId: string): Promise<number>
+    take(request: TakeRequest): Promise<TakenSignal | 'none' | 'lost'>
+  }
+  /** Whether the worker stops: no new step begins. */
+  isDraining(): boolean
+  /** A record is stored: the job's timeout counts from here. */
+  progressed(held: HeldJob): void
+}
+
+/** What people see of a record. */
+interface StepSummary {
+  name: string
+  n: number
+  type: StepType
+  state: string
+  tries: number
+  startedAt: string | undefined
+  ms: number | undefined
+  result: unknown
+  error: { name: string; message: string } | undefined
+}
+
+const maxSummaryBytes = 64 * 1024
+/** All results of a job together. */
+const maxBytes = 32 * 1024 * 1024
+/** How long a parked job waits before a worker tries again: rolling deployments heal by themselves. */
+const parkMs = [60_000, 300_000, 900_000, 3_600_000]
+
+function keyOf({ name, n }: StepKey): string {
+  return `${n} ${name}`
+}
+
+function summaryOf({
+  name,
+  n,
+  type,
+  state,
+  tries,
+  startedAt,
+  endedAt,
+  result,
+  error,
+}: StepRecord): StepSummary {
+  return {
+    ...{ name, n, type, state, tries, result },
+    startedAt: startedAt === null ? undefined : new Date(startedAt).toISOString(),
+    ms: startedAt === null || endedAt === null ? undefined : Math.round(endedAt - startedAt),
+    error: error === null ? undefined : { name: error.name, message: error.message },
+  }
+}
+
+function tooMany({ job }: HeldJob): StintError {
+  return new StintError(
+    'too-many-steps',
+    `Job ${job.id} of '${job.kind}' has ${mostRecords.toLocaleString('en')} records of steps, the most that a job may have. Use ctx.each() for many items, or children.`,
+    { jobIds: [job.id] },
+  )
+}
+
+function tooLarge({ job }: HeldJob, bytes: number): StintError {
+  return new StintError(
+    'too-many-steps',
+    `The steps of job ${job.id} of '${job.kind}' returned ${bytes.toLocaleString('en')} bytes together; 32 MiB is the most. Return references to what is stored elsewhere.`,
+    { jobIds: [job.id] },
+  )
+}
