@@ -69,7 +69,14 @@ export type {
 export type { BreakerHandle, BreakerRunOptions } from './limits/breakers/runner.ts'
 export type { BreakerStep } from './limits/breakers/steps.ts'
 export type { Breakers, ForceBreakerOptions } from './client/breakers.ts'
-export type { LimitEnd, Limits, OverrideOptions, PenaliseOptions, SetKeyOptions } from './client/limits.ts'
+export type {
+  LimitEnd,
+  Limits,
+  OverrideOptions,
+  PenaliseOptions,
+  RuleListOptions,
+  SetKeyOptions,
+} from './client/limits.ts'
 export type {
   KeyRule,
   LimitDetails,

@@ -1,5 +1,6 @@
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
+import { nameOption } from '../core/names.ts'
 import { durationOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import type { Queryable } from '../db/statement.ts'
 import {
@@ -13,6 +14,7 @@ import {
 import type { BreakerDetails, BreakerInfo } from '../limits/breakers/breaker.ts'
 import { instant } from '../schedules/rules/rule.ts'
 import type { Calls } from './calls.ts'
+import type { RuleListOptions } from './limits.ts'
 import { reasonOption } from './operator/actor.ts'
 
 /** How long a person sets the state of a breaker, and why. */
@@ -45,13 +47,15 @@ export class Breakers {
   }
 
   /** Breakers by name; pass the last name as `after` to get the next page. */
-  async list(
-    options: { after?: string | undefined; limit?: number | undefined } = {},
-  ): Promise<BreakerInfo[]> {
-    const { after = '', limit = 200, ...rest } = options
-    rejectUnknown('breakers.list()', rest, ['after', 'limit'])
+  async list(options: RuleListOptions = {}): Promise<BreakerInfo[]> {
+    const { after = '', limit = 200, queue, ...rest } = options
+    rejectUnknown('breakers.list()', rest, ['after', 'limit', 'queue'])
     if (after !== '') storedName('after', after)
-    const request = { after, limit: integerOption('limit', limit, { min: 1, max: 1_000 }) }
+    const request = {
+      after,
+      limit: integerOption('limit', limit, { min: 1, max: 1_000 }),
+      queue: queue === undefined ? undefined : nameOption('queue', queue),
+    }
     return this.#calls.send((db) => listBreakers(db, request))
   }
 

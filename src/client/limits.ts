@@ -1,5 +1,6 @@
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
+import { nameOption } from '../core/names.ts'
 import {
   durationOption,
   integerOption,
@@ -59,6 +60,15 @@ export interface PenaliseOptions extends LimitEnd {
   key?: string | undefined
 }
 
+export interface RuleListOptions {
+  /** The last name of the previous page. */
+  after?: string | undefined
+  /** 1 to 1,000. @default 200 */
+  limit?: number | undefined
+  /** Only those that cover this queue or kinds of it. */
+  queue?: string | undefined
+}
+
 export interface LimitsConfig {
   /** The author of changes. */
   by: string
@@ -80,10 +90,14 @@ export class Limits {
   }
 
   /** Limits and rates by name, with their use; pass the last name as `after` to get the next page. */
-  async list(options: { after?: string | undefined; limit?: number | undefined } = {}): Promise<LimitInfo[]> {
-    const { after = '', limit = 200, ...rest } = options
-    rejectUnknown('limits.list()', rest, ['after', 'limit'])
-    const request = { after: storedText('after', after), limit: integerOption('limit', limit, pageRange) }
+  async list(options: RuleListOptions = {}): Promise<LimitInfo[]> {
+    const { after = '', limit = 200, queue, ...rest } = options
+    rejectUnknown('limits.list()', rest, ['after', 'limit', 'queue'])
+    const request = {
+      after: storedText('after', after),
+      limit: integerOption('limit', limit, pageRange),
+      queue: queue === undefined ? undefined : nameOption('queue', queue),
+    }
     return this.#calls.send((db) => db.transaction((tx) => listLimits(tx, request)))
   }
 

@@ -29,6 +29,10 @@ test('a breaker is shown, probed by operators, and opened, closed and reset by a
     items: [{ name, state: 'open', cause: { failed: 23, of: 25 }, forced: null }],
     next: null,
   })
+  const ofQueue = await call(served, `GET /v1/breakers?queue=${name}`, { token: viewer })
+  expect(ofQueue.body).toMatchObject({ items: [{ name }], next: null })
+  const ofOther = await call(served, 'GET /v1/breakers?queue=other', { token: viewer })
+  expect(ofOther.body).toMatchObject({ items: [], next: null })
   expect((await call(served, `GET ${path}`, { token: viewer })).body).toMatchObject({
     covers: [{ queue: name, kinds: ['mail.send'] }],
     seen: { ok: 0, failed: 0 },

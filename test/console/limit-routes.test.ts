@@ -30,6 +30,10 @@ test('a limit is shown, overridden with If-Match and cleared', async () => {
   const path = `/v1/limits/${name}`
   const { body } = await call(served, 'GET /v1/limits', { token: viewer })
   expect(body['items']).toEqual(expect.arrayContaining([expect.objectContaining({ name, max: 2, used: 0 })]))
+  const ofQueue = await call(served, 'GET /v1/limits?queue=mail', { token: viewer })
+  expect(ofQueue.body['items']).toEqual([expect.objectContaining({ name })])
+  const ofOther = await call(served, 'GET /v1/limits?queue=other', { token: viewer })
+  expect(ofOther.body).toMatchObject({ items: [], next: null })
   const read = await call(served, `GET ${path}`, { token: viewer })
   expect(read.body).toMatchObject({
     name,

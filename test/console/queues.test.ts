@@ -63,6 +63,11 @@ describe('queues', () => {
     ])
     expect(detail.topKeys).toEqual([{ key: 'acme', ready: 1 }])
     expect(detail.settings).toEqual({ keepMs: 86_400_000, keepDeadMs: null })
+    expect(detail.retryBudget).toBeNull()
+    const budget = { share: 0.2, least: 10, windowMs: 60_000 }
+    await db.query('update stint.queue set retry_budget = $2 where name = $1', [queue, budget])
+    const limited = await call(served, `GET /v1/queues/${encodeURIComponent(queue)}`, viewer)
+    expect(QueueDetails.parse(limited.body).retryBudget).toEqual(budget)
   })
 
   test('the last hour of a queue is 60 minutes long, and includes counts that are written later', async () => {

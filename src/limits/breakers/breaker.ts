@@ -7,6 +7,7 @@ import { changesSql } from './changes.sql.ts'
 import { forceSql } from './force.sql.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
+import { ofQueueSql } from './of-queue.sql.ts'
 import { probeNowSql } from './probe-now.sql.ts'
 import { resetSql } from './reset.sql.ts'
 
@@ -78,11 +79,14 @@ export interface BreakerDetails extends BreakerInfo {
 
 const mostChanges = 200
 
+/** A page of breakers by name: all, or those that cover kinds of a queue. */
 export function listBreakers(
   db: Queryable,
-  request: { after: string; limit: number },
+  { queue, ...page }: { after: string; limit: number; queue: string | undefined },
 ): Promise<BreakerInfo[]> {
-  return run(db, listSql, request, toInfo)
+  return queue === undefined
+    ? run(db, listSql, page, toInfo)
+    : run(db, ofQueueSql, { ...page, queue }, toInfo)
 }
 
 export async function getBreaker(db: Queryable, name: string): Promise<BreakerDetails | undefined> {

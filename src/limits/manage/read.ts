@@ -5,6 +5,7 @@ import type { Queryable } from '../../db/statement.ts'
 import { holdersSql } from './holders.sql.ts'
 import { keyRuleSql } from './key-rule.sql.ts'
 import { keyRulesSql } from './key-rules.sql.ts'
+import { namesOfQueueSql } from './names-of-queue.sql.ts'
 import { ruleNamesSql } from './rule-names.sql.ts'
 import { storedRulesSql } from './stored-rules.sql.ts'
 import { readUse } from './use.ts'
@@ -117,12 +118,16 @@ interface RuleRow {
   nowMs: number
 }
 
-/** A page of limits and rates by name. */
+/** A page of limits and rates by name: all, or those that cover a queue. */
 export async function listLimits(
   db: Queryable,
-  request: { after: string; limit: number },
+  { queue, ...page }: { after: string; limit: number; queue: string | undefined },
 ): Promise<LimitInfo[]> {
-  const names = await run(db, ruleNamesSql, request, (row: { name: string }) => row.name)
+  const toName = (row: { name: string }): string => row.name
+  const names =
+    queue === undefined
+      ? await run(db, ruleNamesSql, page, toName)
+      : await run(db, namesOfQueueSql, { ...page, queue }, toName)
   return (await findLimits(db, names)).map(({ info }) => info)
 }
 

@@ -10,6 +10,8 @@ import { priorityRange } from '../../core/priority.ts'
 export const Id = z.guid().openapi({ example: '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f' })
 export const Time = z.iso.datetime({ offset: true }).openapi({ example: '2026-11-16T10:06:31.412Z' })
 export const Name = z.string().min(1).max(200)
+/** Narrows a list of rules to those of one queue. */
+export const OfQueue = Name.optional().describe('Only those that cover this queue or kinds of it.')
 /** An error group: the fingerprint of its error. */
 export const Fingerprint = z.string().regex(/^[\da-f]{8,64}$/)
 

@@ -98,6 +98,10 @@ export const QueueDetails = QueueFigures.extend({
   priorities: z.array(z.object({ priority: z.int(), ready: z.int() })),
   topKeys: z.array(z.object({ key: z.string(), ready: z.int() })),
   settings: z.object({ keepMs: z.number().nullable(), keepDeadMs: z.number().nullable() }),
+  retryBudget: z
+    .object({ share: z.number(), least: z.number(), windowMs: z.number() })
+    .nullable()
+    .describe('In each window, retries are at most `share` × the first attempts + `least`; null: no budget.'),
   asOf: Time,
 }).openapi('QueueDetails')
 export type QueueDetails = z.infer<typeof QueueDetails>

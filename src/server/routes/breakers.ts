@@ -7,7 +7,7 @@ import { maySeeBreaker, resourcesOf } from '../answers/breaker-scope.ts'
 import { shownText } from '../answers/job-item.ts'
 import { BreakerActBody, BreakerDetail, BreakerList, ForceBreakerBody } from '../api/breaker.ts'
 import type { BreakerItem } from '../api/breaker.ts'
-import { Name } from '../api/common.ts'
+import { Name, OfQueue } from '../api/common.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireOperator } from '../auth/operator.ts'
 import { requirePermission } from '../auth/require-permission.ts'
@@ -33,6 +33,7 @@ const list = createRoute({
     query: z.object({
       cursor: z.string().min(1).max(200).optional().describe('The `next` of the previous page.'),
       limit: z.coerce.number().int().min(1).max(200).optional(),
+      queue: OfQueue,
     }),
   },
   responses: { 200: json('A page of breakers.', BreakerList), ...reads },
@@ -91,8 +92,8 @@ const reset = createRoute({
 export const breakerRoutes: Routes = (app, parts) => {
   app.openapi(list, async (c) => {
     const caller = requirePermission(c, 'view')
-    const { cursor, limit = 50 } = c.req.valid('query')
-    const { found, next } = await listFor(caller, parts, { after: cursor, limit })
+    const { cursor, limit = 50, queue } = c.req.valid('query')
+    const { found, next } = await listFor(caller, parts, { after: cursor, limit, queue })
     return c.json(wire({ items: found.map(toItem), next, asOf: new Date() }), 200)
   })
   app.openapi(get, async (c) => {
@@ -146,12 +147,12 @@ async function findFor(caller: Caller, { stint }: ConsoleParts, name: string): P
 async function listFor(
   caller: Caller,
   { stint }: ConsoleParts,
-  { after, limit }: { after: string | undefined; limit: number },
+  { after, limit, queue }: { after: string | undefined; limit: number; queue: string | undefined },
 ): Promise<{ found: BreakerInfo[]; next: string | null }> {
   const found: BreakerInfo[] = []
   let last = after
   for (const size = Math.max(limit, 200); ;) {
-    const page = await stint.breakers.list({ after: last, limit: size })
+    const page = await stint.breakers.list({ after: last, limit: size, queue })
     found.push(...page.filter((one) => maySeeBreaker(caller, one)))
     last = page.at(-1)?.name
     if (found.length > limit) return { found: found.slice(0, limit), next: found[limit - 1]?.name ?? null }

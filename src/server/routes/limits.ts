@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { missingLimit } from '../../client/limits.ts'
 import type { Operator } from '../../client/operator/operator.ts'
 import type { LimitDetails } from '../../limits/manage/read.ts'
-import { Name, Reason, Time } from '../api/common.ts'
+import { Name, OfQueue, Reason, Time } from '../api/common.ts'
 import {
   KeyRule,
   KeyRuleList,
@@ -45,7 +45,7 @@ const list = createRoute({
   'x-action': 'view',
   'x-cli': 'stint limit list',
   summary: 'Concurrency limits and rates by name, with their use',
-  request: { query: page },
+  request: { query: page.extend({ queue: OfQueue }) },
   responses: { 200: json('A page of limits.', LimitList), ...reads },
 })
 const get = createRoute({
@@ -136,8 +136,8 @@ export const limitRoutes: Routes = (app, parts) => {
 
   app.openapi(list, async (c) => {
     const caller = requirePermission(c, 'view')
-    const { cursor, limit = 50 } = c.req.valid('query')
-    const { found, next } = await listFor(caller, parts, { after: cursor, limit })
+    const { cursor, limit = 50, queue } = c.req.valid('query')
+    const { found, next } = await listFor(caller, parts, { after: cursor, limit, queue })
     return c.json(wire({ items: found.map((one) => shownLimit(caller, one)), next, asOf: new Date() }), 200)
   })
 
@@ -222,12 +222,12 @@ async function findFor(caller: Caller, { stint }: ConsoleParts, name: string): P
 async function listFor(
   caller: Caller,
   { stint }: ConsoleParts,
-  { after, limit }: { after: string | undefined; limit: number },
+  { after, limit, queue }: { after: string | undefined; limit: number; queue: string | undefined },
 ) {
   const found: Awaited<ReturnType<typeof stint.limits.list>> = []
   let last = after
   for (const size = Math.max(limit, 200); ;) {
-    const rows = await stint.limits.list({ after: last, limit: size })
+    const rows = await stint.limits.list({ after: last, limit: size, queue })
     found.push(...rows.filter((one) => maySeeLimit(caller, one)))
     last = rows.at(-1)?.name
     if (found.length > limit) return { found: found.slice(0, limit), next: found[limit - 1]?.name ?? null }

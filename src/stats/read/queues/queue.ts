@@ -2,6 +2,8 @@ import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { percentilesOf, rateMs, rateSeconds } from '../series/read-stats.ts'
 import type { Percentiles } from '../series/read-stats.ts'
+import { queueRules } from '../../../jobs/queue-rules.ts'
+import type { RetryBudget } from '../../../jobs/queue-rules.ts'
 import { settingsOf } from '../../../jobs/queue-settings.ts'
 import { everyOf, MergedBins } from '../series/bins.ts'
 import type { Measured } from '../series/bins.ts'
@@ -34,6 +36,8 @@ export interface QueueDetails extends QueueFigures {
   priorities: { priority: number; ready: number }[]
   topKeys: { key: string; ready: number }[]
   settings: { keepMs: number | null; keepDeadMs: number | null }
+  /** Null: its retries come at their own times. */
+  retryBudget: RetryBudget | null
 }
 
 const minutes = 60
@@ -46,6 +50,7 @@ export async function readQueue(
 ): Promise<QueueDetails> {
   const hours = await readKinds(db, queue.queue)
   const { keepMs, keepDeadMs } = await settingsOf(db, queue.queue)
+  const rules = (await queueRules(db, { queues: [queue.queue] })).get(queue.queue)
   const serving = workers.filter(({ status, queues }) => status !== 'lost' && queue.queue in queues)
   const kinds = [...new Set([...Object.keys(gauge?.kinds ?? {}), ...hours.keys()])].sort()
   return {
@@ -61,6 +66,7 @@ export async function readQueue(
       .sort((a, b) => b.priority - a.priority),
     topKeys: [...(gauge?.topKeys ?? [])],
     settings: { keepMs, keepDeadMs },
+    retryBudget: rules?.retryBudget ?? null,
   }
 }
 
