@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { TestDatabase } from '../support/database.ts'
+import { plantBreaker } from '../support/planted-breaker.ts'
 
-/** Limits and rates as a busy service has them: full, overridden, penalised, broken. No worker runs their jobs. */
+/** Limits, rates and breakers as a busy service has them: full, overridden, penalised, broken, open, forced. No worker runs their jobs. */
 export async function giveLimits(db: Pick<TestDatabase, 'query'>): Promise<void> {
   const worker = randomUUID()
   const limits = ['video/tenant', 'gpu', 'exports/all', 'openai', 'stripe']
@@ -42,4 +43,21 @@ export async function giveLimits(db: Pick<TestDatabase, 'query'>): Promise<void>
        values (gen_random_uuid(), 'running', 'video', 'video.cut', $1, '{}', $2, gen_random_uuid(), 1, 1, now() - $3 * interval '37 s')`,
       [key, worker, index + 1],
     )
+  await giveBreakers(db)
+}
+
+async function giveBreakers(db: Pick<TestDatabase, 'query'>): Promise<void> {
+  const error = 'Error: connect ECONNREFUSED 10.0.0.7:25'
+  await plantBreaker(db, { name: 'smtp', queue: 'mail', kind: 'mail.send', error })
+  await db.query(
+    `insert into stint.breaker (name, window_ms, share, least, open_ms, most_open_ms, probes, counts, state, since, probed, forced_until, forced_by, forced_reason)
+     values ('maps', 60000, 0.5, 20, 30000, 300000, 3, '{timeout}', 'half-open', now() - interval '2 minutes', 1, null, null, null),
+            ('paypal', 60000, 0.5, 20, 30000, 300000, 3, '{timeout}', 'closed', now() - interval '1 hour', 0, null, null, null),
+            ('warehouse', 60000, 0.5, 20, 30000, 300000, 3, '{timeout}', 'open', now() - interval '20 minutes', 0,
+             now() + interval '2 hours', 'ana', 'the warehouse is moved, see ticket OPS-4711')`,
+  )
+  await db.query(
+    `insert into stint.breaker_count (name, slot, process, flush, ok, failed)
+     values ('paypal', now() - interval '2 s', gen_random_uuid(), 1, 39, 1)`,
+  )
 }

@@ -88,6 +88,8 @@ function screens(): Readonly<Record<string, string>> {
     'limit-open': 'limits?limit=video/tenant',
     'limit-override': 'limits?limit=video/tenant&panel=override',
     'limit-key': 'limits?limit=video/tenant&panel=key',
+    'breaker-open': 'limits?breaker=smtp',
+    'breaker-force': 'limits?breaker=smtp&panel=open',
     audit: 'audit',
     system: 'system',
   }

@@ -10,10 +10,16 @@ import type { LiveQuery } from './use-live.ts'
 
 export type { KeyRule, KeyRuleList, LimitDetail, LimitItem, LimitList }
 
-export function limitsQuery(cursor: string | undefined): LiveQuery<LimitList> {
+export function limitsQuery({
+  cursor,
+  queue,
+}: {
+  cursor?: string | undefined
+  queue?: string | undefined
+}): LiveQuery<LimitList> {
   return {
-    queryKey: ['limits', cursor ?? ''],
-    queryFn: ({ signal }) => get('limits', { cursor, limit: 200 }, signal),
+    queryKey: ['limits', cursor ?? '', queue ?? ''],
+    queryFn: ({ signal }) => get('limits', { cursor, queue, limit: 200 }, signal),
     everyMs: 2_000,
     keep: true,
   }

@@ -1,6 +1,7 @@
 import { useId, useState } from 'react'
 import { pauseQueue, resumeQueue } from '../api/queues.ts'
 import type { QueueDetails } from '../api/queues.ts'
+import { endHint, endOf, endWords } from '../text/end.ts'
 import { because, shell } from '../text/shell.ts'
 import { Choice } from './Choice.tsx'
 import { CliLine } from './CliLine.tsx'
@@ -74,12 +75,7 @@ export function PauseDialog({ detail, close }: { detail: QueueDetails; close: ()
             set={setName}
           />
         )}
-        <TextField
-          label="End"
-          hint="A duration such as 2h, or a time such as 2030-01-31T09:00:00Z. Empty: until it is resumed."
-          value={end}
-          set={setEnd}
-        />
+        <TextField label="End" hint={`${endHint} Empty: until it is resumed.`} value={end} set={setEnd} />
         <ReasonField
           hint="Shown wherever the pause is shown."
           value={reason}
@@ -92,7 +88,7 @@ export function PauseDialog({ detail, close }: { detail: QueueDetails; close: ()
         command={shell(
           ...['stint', 'queue', 'pause', queue],
           ...(part === 'queue' ? [] : [`--${part}=${name}`]),
-          ...Object.entries(endOf(end)).flatMap(([option, value]) => [`--${option}`, value]),
+          ...endWords(end),
           ...because(reason),
         )}
       />
@@ -136,12 +132,4 @@ function NameField({
       )}
     </Field>
   )
-}
-
-function endOf(text: string): { for?: string; until?: string } {
-  const given = text.trim()
-  if (given === '') return {}
-  if (/^\d+(\.\d+)?(ms|s|m|h|d|w)$/.test(given)) return { for: given }
-  const time = new Date(given)
-  return { until: Number.isNaN(time.getTime()) ? given : time.toISOString() }
 }

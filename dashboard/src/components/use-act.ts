@@ -1,3 +1,4 @@
+import { useRef } from 'react'
 import { useMutation } from '@tanstack/react-query'
 import type { UseMutationResult } from '@tanstack/react-query'
 import type { ApiError } from '../api/client.ts'
@@ -9,8 +10,11 @@ export function useAct<Input, Answer>(
   run: (input: Input) => Promise<Answer>,
   options: { done?: (answer: Answer, input: Input) => void; isQuiet?: boolean } = {},
 ): UseMutationResult<Answer, ApiError, Input> {
+  // useMutation learns of a new `run` only after paint: Enter right after the last letter would send the form without it.
+  const runNow = useRef(run)
+  runNow.current = run
   return useMutation<Answer, ApiError, Input>({
-    mutationFn: run,
+    mutationFn: (input) => runNow.current(input),
     onSuccess: async (answer, input) => {
       options.done?.(answer, input)
       await queries.invalidateQueries()

@@ -1,17 +1,18 @@
-import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { keyRulesQuery, limitQuery, limitsQuery } from '../api/limits.ts'
-import type { LimitDetail, LimitItem, LimitList } from '../api/limits.ts'
+import type { LimitDetail, LimitItem } from '../api/limits.ts'
 import { useLive } from '../api/use-live.ts'
+import { Breakers } from '../components/Breakers.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { KeyRuleActions, LimitActions } from '../components/LimitActions.tsx'
+import { LimitUse, OfMax, Tokens } from '../components/LimitUse.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { Meter } from '../components/Meter.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { Age, Time } from '../components/Time.tsx'
-import { NewRows } from '../components/NewRows.tsx'
-import { useHeld, useShownScope } from '../components/use-held.ts'
+import { coversText, RuleTable } from '../components/RuleTable.tsx'
+import type { RuleColumn } from '../components/RuleTable.tsx'
+import { useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
 import { estimateText, plural, shortId, span, whole } from '../text/format.ts'
 import { token } from '../text/where.ts'
@@ -19,19 +20,19 @@ import { query, useUrl } from '../url/use-url.ts'
 
 export function LimitsRoute() {
   const { param } = useUrl()
-  const limits = useLive(limitsQuery(param('cursor')))
+  const limits = useLive(limitsQuery({ cursor: param('cursor') }))
   const scope = useShownScope(limits, param('cursor') ?? '')
   useRowKeys()
+  const table = { type: 'limit', scope, columns, detail: (name: string) => <Detail name={name} /> } as const
   return (
     <Page title="Limits & breakers">
       <Loaded query={limits}>
-        {(list) => (
+        {({ items, next }) => (
           <>
             <Section title="Concurrency">
-              <Limits
-                list={list}
-                scope={scope}
-                isShown={({ type }) => type !== 'rate'}
+              <RuleTable
+                {...table}
+                items={items.filter(({ type }) => type !== 'rate')}
                 label="Concurrency limits"
                 empty={
                   <>
@@ -41,10 +42,9 @@ export function LimitsRoute() {
               />
             </Section>
             <Section title="Rates">
-              <Limits
-                list={list}
-                scope={scope}
-                isShown={({ type }) => type === 'rate'}
+              <RuleTable
+                {...table}
+                items={items.filter(({ type }) => type === 'rate')}
                 label="Rates"
                 empty={
                   <>
@@ -53,156 +53,24 @@ export function LimitsRoute() {
                 }
               />
             </Section>
-            <Pager next={list.next} />
+            <Pager next={next} />
           </>
         )}
       </Loaded>
+      <Section title="Breakers">
+        <Breakers />
+      </Section>
     </Page>
   )
 }
 
-interface Shown {
-  list: LimitList
-  scope: string
-  isShown: (item: LimitItem) => boolean
-  label: string
-  empty: ReactNode
-}
-
-function Limits({ list, scope, isShown, label, empty }: Shown) {
-  const { param, href } = useUrl()
-  const { rows, waiting, letIn } = useHeld(list.items.filter(isShown), (item) => item.name, scope)
-  const open = param('limit')
-  if (rows.length === 0 && waiting === 0) return <p className="muted">{empty}</p>
-  return (
-    <>
-      <NewRows waiting={waiting} letIn={letIn} />
-      <div className="table-scroll" tabIndex={0} role="region" aria-label={label}>
-        <table className="rows">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Use</th>
-              <th scope="col" className="num">
-                Ready behind
-              </th>
-              <th scope="col">Covers</th>
-              <th scope="col">Override</th>
-              <th scope="col">Source</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ item, key, isGone }) => (
-              <>
-                <tr key={key} data-row={key} className={isGone ? 'gone' : ''} aria-selected={open === key}>
-                  <th scope="row">
-                    <Link
-                      data-row-link
-                      className="name"
-                      title={key}
-                      href={href({
-                        limit: open === key ? undefined : key,
-                        panel: undefined,
-                        keys: undefined,
-                      })}
-                      aria-expanded={open === key}
-                    >
-                      {key}
-                    </Link>
-                  </th>
-                  <td>
-                    <Use item={item} />
-                  </td>
-                  <td className="num">
-                    <Behind item={item} />
-                  </td>
-                  <td className="clip" title={coversText(item)}>
-                    {coversText(item)}
-                  </td>
-                  <td>
-                    <Override item={item} />
-                  </td>
-                  <td>
-                    <Source item={item} />
-                  </td>
-                </tr>
-                {open === key ? (
-                  <tr key={`${key} open`} className="opened">
-                    <td colSpan={6}>
-                      <Detail name={key} />
-                    </td>
-                  </tr>
-                ) : null}
-              </>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  )
-}
-
-/** How full it is; of a limit by key, the key that is nearest to its limit. */
-function Use({ item }: { item: LimitItem }) {
-  if (item.broken !== null)
-    return (
-      <span className="tag tag-bad" title={item.broken}>
-        <Icon name="warn" /> broken
-      </span>
-    )
-  const [busiest] = item.keys
-  const key = item.byKey ? <span className="muted">{busiest?.key ?? 'no key in use'} </span> : null
-  if (item.type === 'rate') {
-    if (item.byKey && busiest === undefined) return key
-    return (
-      <>
-        {key}
-        <Tokens of={busiest ?? item} burst={item.burst} isBlocked={item.blockedUntil !== null} />
-      </>
-    )
-  }
-  if (item.byKey && busiest === undefined) return key
-  return (
-    <>
-      {key}
-      <OfMax used={busiest?.used ?? item.used ?? 0} max={busiest?.max ?? item.max ?? 0} />
-    </>
-  )
-}
-
-function OfMax({ used, max }: { used: number; max: number }) {
-  return (
-    <>
-      {whole(used)}
-      <span className="muted">/{whole(max)}</span>{' '}
-      <Meter value={max === 0 ? 1 : used} of={max === 0 ? 1 : max} tone={used >= max ? 'full' : 'flow'} />
-    </>
-  )
-}
-
-interface Level {
-  available: number | null
-  nextTokenMs: number | null
-}
-
-function Tokens({ of, burst, isBlocked }: { of: Level; burst: number | null; isBlocked: boolean }) {
-  const have = Math.max(0, Math.floor(of.available ?? 0))
-  const next = of.nextTokenMs ?? 0
-  return (
-    <>
-      {whole(have)}
-      <span className="muted">/{whole(burst ?? 0)} tokens</span>{' '}
-      <Meter value={have} of={burst ?? 0} tone={next > 0 ? 'full' : 'flow'} />{' '}
-      {isBlocked ? (
-        <span className="tag tag-warn">
-          <Icon name="pause" /> penalised, opens in {span(next)}
-        </span>
-      ) : next > 0 ? (
-        <span className="muted">next in {span(next)}</span>
-      ) : null}
-    </>
-  )
-}
+const columns: readonly RuleColumn<LimitItem>[] = [
+  { head: 'Use', cell: (item) => <LimitUse item={item} /> },
+  { head: 'Ready behind', isNumber: true, cell: (item) => <Behind item={item} /> },
+  { head: 'Covers', text: coversText },
+  { head: 'Override', cell: (item) => <Override item={item} /> },
+  { head: 'Source', cell: (item) => <Source item={item} /> },
+]
 
 function Behind({ item: { readyBehind } }: { item: LimitItem }) {
   if (readyBehind === null) return <span className="muted">–</span>
@@ -230,12 +98,6 @@ function Source({ item }: { item: LimitItem }) {
   if (item.type === 'missing') return <span className="muted">–</span>
   if (item.isOrphan) return <span className="tag tag-warn">in no live worker</span>
   return <>{item.source === 'code' ? 'code' : 'by hand'}</>
-}
-
-function coversText({ covers }: LimitItem): string {
-  return covers
-    .map(({ queue, kinds }) => (kinds === null ? queue : `${queue} (${kinds.join(', ')})`))
-    .join(', ')
 }
 
 function Detail({ name }: { name: string }) {
