@@ -120,13 +120,16 @@ test.each([
   ['light', 390],
   ['dark', 390],
 ] as const)('the screen fits a window, %s, %i px wide', async (colorScheme, width) => {
-  const page = await given.open('limits?limit=video/tenant', {
-    colorScheme,
-    viewport: { width, height: 1_000 },
-  })
-  await page.getByText('Rules of single keys').waitFor()
-  await settled(page)
-  const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-  expect(wide).toBeLessThanOrEqual(width)
-  await page.screenshot({ path: join(shots, `limits-${colorScheme}-${width}.png`), fullPage: true })
+  const page = await given.open('limits', { colorScheme, viewport: { width, height: 1_000 } })
+  for (const [name, opened, shows] of [
+    ['limits', 'limit=video/tenant', 'Rules of single keys'],
+    ['breakers', 'breaker=warehouse', 'Changes of the last 30 days'],
+  ] as const) {
+    await page.goto(`${given.url}limits?${opened}`)
+    await page.getByText(shows).waitFor()
+    await settled(page)
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+    expect(wide).toBeLessThanOrEqual(width)
+    await page.screenshot({ path: join(shots, `${name}-${colorScheme}-${width}.png`), fullPage: true })
+  }
 })

@@ -21,6 +21,8 @@ let paused = ''
 let ignored = ''
 /** A job of a queue that no worker serves. */
 let waitingJob = ''
+/** A worker that a person paused. */
+let orderedWorker = ''
 
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
@@ -36,6 +38,11 @@ beforeAll(async () => {
   const ana = given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
   await ana.pauseQueue('exports', { for: '2h', reason: 'the warehouse is moved, see ticket OPS-4711' })
   await ana.pauseQueue('exports', { key: `tenant-${'x'.repeat(60)}`, reason: 'y'.repeat(200) })
+  await ana.setConcurrency('mail', { concurrency: 2, for: '2h', reason: 'the mail server is slow' })
+  await ana.drainQueue('exports', { reason: 'moving to another cluster' })
+  const planted = (await given.stint.workers.list()).find(({ host }) => host === 'gpu-1')
+  orderedWorker = planted?.id ?? ''
+  await ana.workers.pause(orderedWorker, { reason: 'looking at its memory' })
   const started = await ana.operations.start({
     action: 'discard',
     where: 'state:dead kind:image.resize',
@@ -83,7 +90,11 @@ function screens(): Readonly<Record<string, string>> {
     'schedule-open': 'schedules?schedule=nightly-report',
     'schedule-paused': 'schedules?schedule=weekly-digest',
     'schedule-backfill': 'schedules?schedule=nightly-report&panel=backfill',
+    'queue-drain': 'queues/billing?panel=drain',
+    'queue-concurrency': 'queues/billing?panel=concurrency',
+    'queue-rules': 'queues/mail',
     workers: 'workers',
+    'worker-drain': `workers?worker=${orderedWorker}&panel=drain`,
     limits: 'limits',
     'limit-open': 'limits?limit=video/tenant',
     'limit-override': 'limits?limit=video/tenant&panel=override',

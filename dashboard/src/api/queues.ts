@@ -1,6 +1,7 @@
 import type { Overview, OverviewProblem } from '../../../src/server/api/overview.ts'
 import type {
   Pause,
+  QueueConcurrency,
   QueueDetails,
   QueueFigures,
   QueueList,
@@ -50,6 +51,14 @@ export function pressureQuery(queue: string): LiveQuery<QueuePressure> {
   return {
     queryKey: ['pressure', queue],
     queryFn: ({ signal }) => get(at('queues', queue, 'pressure'), {}, signal),
+    everyMs: 5_000,
+  }
+}
+
+export function concurrencyQuery(queue: string): LiveQuery<QueueConcurrency> {
+  return {
+    queryKey: ['concurrency', queue],
+    queryFn: ({ signal }) => get(at('queues', queue, 'concurrency'), {}, signal),
     everyMs: 5_000,
   }
 }
@@ -105,6 +114,18 @@ export function pauseQueue(queue: string, body: object): Promise<unknown> {
 
 export function resumeQueue(queue: string, body: object): Promise<unknown> {
   return send('POST', at('queues', queue, 'resume'), body)
+}
+
+export function closeOrOpenQueue(queue: string, verb: 'drain' | 'open', body: object): Promise<unknown> {
+  return send('POST', at('queues', queue, verb), body)
+}
+
+export function setConcurrency(queue: string, body: object): Promise<unknown> {
+  return send('PUT', at('queues', queue, 'concurrency'), body)
+}
+
+export function clearConcurrency(queue: string): Promise<unknown> {
+  return send('DELETE', at('queues', queue, 'concurrency'))
 }
 
 /** The steps that are over: in the last one, a few seconds old, everything would look as if it had stopped or failed. */

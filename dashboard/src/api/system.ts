@@ -10,7 +10,7 @@ import type {
   WorkerItem,
   WorkerList,
 } from '../../../src/server/api/system.ts'
-import { get } from './client.ts'
+import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
 export type {
@@ -37,6 +37,12 @@ export function workersQuery(): LiveQuery<WorkerList> {
     topic: 'workers',
     merge: { items: 'id', services: 'name' },
   }
+}
+
+export type WorkerVerb = 'pause' | 'resume' | 'drain'
+
+export function orderWorker(id: string, verb: WorkerVerb, body: object): Promise<unknown> {
+  return send('POST', at('workers', id, verb), body)
 }
 
 export function leasesQuery(): LiveQuery<LeaseList> {

@@ -2,12 +2,10 @@ import { pressureQuery } from '../api/queues.ts'
 import type { QueuePressure as Pressure } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
 import { span } from '../text/format.ts'
-import { shell } from '../text/shell.ts'
-import { CliLine } from './CliLine.tsx'
 import { Time } from './Time.tsx'
 
 /** One line about how full a queue is; nothing for a queue that takes jobs without a rule. */
-export function QueuePressure({ queue, canEdit }: { queue: string; canEdit: boolean }) {
+export function QueuePressure({ queue }: { queue: string }) {
   const { data } = useLive(pressureQuery(queue))
   if (data === undefined || (data.whenFull === null && !data.isBroken && data.state !== 'closed')) return null
   return (
@@ -32,9 +30,6 @@ export function QueuePressure({ queue, canEdit }: { queue: string; canEdit: bool
         {said[data.state]} {levelOf(data)}
         {data.refused === 0 ? '' : ` Refused so far: ${count(data.refused)}.`}
       </p>
-      {data.state === 'closed' && canEdit ? (
-        <CliLine command={shell('stint', 'queue', 'open', queue)} />
-      ) : null}
     </section>
   )
 }

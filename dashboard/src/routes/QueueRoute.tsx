@@ -9,7 +9,9 @@ import { Loaded } from '../components/Loaded.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { PauseBand } from '../components/PauseBand.tsx'
 import { PauseDialog } from '../components/PauseDialog.tsx'
+import { QueueConcurrency, QueueFlowActions } from '../components/QueueFlow.tsx'
 import { QueuePressure } from '../components/QueuePressure.tsx'
+import { QueueRules } from '../components/QueueRules.tsx'
 import { QueueSettings } from '../components/QueueSettings.tsx'
 import { RangePicker } from '../components/RangePicker.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
@@ -52,15 +54,18 @@ export function QueueRoute({ queue }: { queue: string }) {
             </button>
           ) : null}
           {can('queue.edit') ? (
-            <button
-              type="button"
-              className="button"
-              onClick={() => {
-                panel.open('settings')
-              }}
-            >
-              Retention…
-            </button>
+            <>
+              <QueueFlowActions queue={queue} />
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('settings')
+                }}
+              >
+                Retention…
+              </button>
+            </>
           ) : null}
           <RangePicker />
         </>
@@ -72,12 +77,14 @@ export function QueueRoute({ queue }: { queue: string }) {
             <PauseBand queues={[answer]} />
             {can('pause') ? <ResumeLines detail={answer} /> : null}
             <Counts detail={answer} />
-            <QueuePressure queue={queue} canEdit={can('queue.edit')} />
+            <QueuePressure queue={queue} />
+            <QueueConcurrency queue={queue} canEdit={can('queue.edit')} />
             {stats.data === undefined ? null : <StatCharts series={stats.data} />}
             <div className="columns">
               <Kinds detail={answer} />
               <Keys detail={answer} />
             </div>
+            <QueueRules detail={answer} />
             <Kept detail={answer} />
             {panel.name === 'pause' && can('pause') ? (
               <PauseDialog detail={answer} close={panel.close} />

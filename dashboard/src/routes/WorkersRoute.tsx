@@ -10,7 +10,9 @@ import { OfSlots } from '../components/OfSlots.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { Age, Time, Until } from '../components/Time.tsx'
 import { useHeld } from '../components/use-held.ts'
+import { useMe } from '../components/use-me.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
+import { WorkerButtons, WorkerDialog } from '../components/WorkerActions.tsx'
 import { bytes, plural, shortId, slotsText, span, whole } from '../text/format.ts'
 import { token } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
@@ -46,6 +48,8 @@ export function WorkersRoute() {
 }
 
 function Fleet({ list }: { list: WorkerList }) {
+  const { can } = useMe()
+  const canOrder = can('queue.edit')
   const { rows, waiting, letIn } = useHeld(list.items, (item) => item.id)
   const living = list.items.filter((item) => item.status !== 'lost')
   const alive = living.filter((item) => !isForOperations(item))
@@ -74,6 +78,7 @@ function Fleet({ list }: { list: WorkerList }) {
             <tr>
               <th scope="col">Worker</th>
               <th scope="col">State</th>
+              {canOrder ? <th scope="col">Actions</th> : null}
               <th scope="col">Host</th>
               <th scope="col">Version</th>
               <th scope="col">Queues</th>
@@ -108,9 +113,10 @@ function Fleet({ list }: { list: WorkerList }) {
                   {item.isLeader ? <span className="tag">leader</span> : null}
                   {isForOperations(item) ? <span className="tag">operations</span> : null}
                 </th>
-                <td>
+                <td className="clip" title={item.wanted?.reason ?? undefined}>
                   <WorkerState item={item} />
                 </td>
+                {canOrder ? <td>{isGone ? null : <WorkerButtons worker={item} />}</td> : null}
                 <td className="clip">
                   {item.host ?? '–'}
                   {item.pid === null ? '' : `/${item.pid}`}
@@ -147,6 +153,7 @@ function Fleet({ list }: { list: WorkerList }) {
           </tbody>
         </table>
       </div>
+      {canOrder ? <WorkerDialog workers={list.items} /> : null}
     </>
   )
 }

@@ -67,6 +67,7 @@ export const QueueConcurrency = z
     asOf: Time,
   })
   .openapi('QueueConcurrency')
+export type QueueConcurrency = z.infer<typeof QueueConcurrency>
 
 export const QueueConcurrencyBody = z
   .strictObject({
