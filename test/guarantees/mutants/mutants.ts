@@ -347,4 +347,27 @@ export const mutants: readonly Mutant[] = [
       String.raw`given once more.\n  perform (`,
     ),
   },
+  {
+    id: 'M36a',
+    what: 'two processes both open a breaker',
+    caughtBy: 'breakers.decided-once',
+    file: 'limits/breakers/trip.sql.js',
+    edits: [
+      {
+        from: String.raw`(select name from seen)\n     and breaker.state = 'closed'`,
+        to: '(select name from seen)',
+      },
+      {
+        from: String.raw`where breaker.name = tripping.name\n     and breaker.state = 'closed'`,
+        to: 'where breaker.name = tripping.name',
+      },
+    ],
+  },
+  {
+    id: 'M36b',
+    what: 'two processes both win the probe of a breaker',
+    caughtBy: 'breakers.decided-once',
+    file: 'limits/breakers/take-probe.sql.js',
+    edits: edit('for update', ''),
+  },
 ]

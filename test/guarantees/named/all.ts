@@ -1,4 +1,5 @@
 import type { Build } from '../harness/scene.ts'
+import { breakersDecidedOnce } from './breakers.ts'
 import {
   commitCutEnqueue,
   commitCutSettle,
@@ -47,6 +48,7 @@ export const named = {
   'limits.both-sorts': limitsBothSorts,
   'order.first-live': orderFirstLive,
   'rates.exact': ratesExact,
+  'breakers.decided-once': breakersDecidedOnce,
 } satisfies Record<string, (build: Build) => Promise<void>>
 
 export type GuaranteeName = keyof typeof named

@@ -2,12 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type pg from 'pg'
-import { expect, onTestFinished } from 'vitest'
-import { connectTo } from '../../support/database.ts'
+import { expect } from 'vitest'
 import type { TestDatabase } from '../../support/database.ts'
-import { eventually } from '../../support/eventually.ts'
 import { createScene } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
+import { sessionOf, untilWaits } from './sessions.ts'
 
 /** Two claims at the same time take no more jobs than a limit of a queue and a limit over two queues allow. */
 export async function limitsExact(build: Build): Promise<void> {
@@ -138,12 +137,6 @@ async function store(
   )
 }
 
-async function sessionOf(db: TestDatabase): Promise<pg.Client> {
-  const session = await connectTo(db.url)
-  onTestFinished(() => session.end())
-  return session
-}
-
 /** Claims from the only key of a queue, and returns how many jobs it took. */
 async function claim(session: pg.Client, queue: string, limit: number, isOrdered = false): Promise<number> {
   const { rows } = await session.query(
@@ -164,16 +157,4 @@ async function claimTogether(db: TestDatabase, first: string, second: string): P
   await untilWaits(db, two)
   await one.query('commit')
   return taken + (await more)
-}
-
-/** Waits until a session waits for a lock, or is done. */
-async function untilWaits(db: TestDatabase, session: pg.Client): Promise<void> {
-  const { processID } = session as unknown as { processID: number }
-  await eventually(async () => {
-    const [row] = await db.query<{ state: string; wait: string | null }>(
-      `select state, wait_event_type as wait from pg_stat_activity where pid = $1`,
-      [processID],
-    )
-    expect(row?.state === 'idle' || row?.wait === 'Lock').toBe(true)
-  })
 }
