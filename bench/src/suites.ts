@@ -1,3 +1,4 @@
+import { backpressure } from './workloads/backpressure.ts'
 import { bulk } from './workloads/bulk.ts'
 import { claimDepth } from './workloads/claim-depth.ts'
 import { depth } from './workloads/depth.ts'
@@ -31,6 +32,8 @@ const storedRule = 'A figure counts only if the store then holds exactly the job
 const drainedRule =
   'A figure counts only if each job ran once, the store has none left and, where history is kept, has each of them as\n' +
   'finished. A row that was cut by its time limit says so.'
+const enqueuedRule =
+  'One of enqueues counts only if the store then holds exactly the jobs that were acknowledged.'
 const startedRule = 'A figure counts only if each enqueued job started once.'
 
 export const suites: readonly Suite[] = [
@@ -45,8 +48,8 @@ export const suites: readonly Suite[] = [
   {
     name: 'flow-control',
     title: 'Flow control',
-    rule: drainedRule,
-    workloads: [keyed, slowJobs, tokens, paused],
+    rule: `${drainedRule}\n${enqueuedRule}`,
+    workloads: [keyed, slowJobs, tokens, backpressure, paused],
   },
   { name: 'latency', title: 'Enqueue to start', rule: startedRule, workloads: [latency] },
   { name: 'steady', title: 'Steady load', rule: startedRule, workloads: [steady] },

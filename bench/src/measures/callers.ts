@@ -1,13 +1,14 @@
 import { percentile } from '../statistics.ts'
 import type { Session } from '../systems/system.ts'
-import type { Measure, Sample } from './order.ts'
+import type { CallersMeasure, Sample } from './order.ts'
 import { assertStored } from './stored.ts'
 
 /** Callers that each await one enqueue before the next. */
 export async function measureCallers(
   session: Session,
-  { callers, warmUpMs, durationMs }: Extract<Measure, { type: 'callers' }>,
+  { callers, warmUpMs, durationMs, maxDepth }: CallersMeasure,
 ): Promise<Sample> {
+  if (maxDepth !== undefined) await session.limitDepth?.(maxDepth)
   const before = await session.count()
   const warmUp = await call(session, { callers, durationMs: warmUpMs })
   const { latencies, seconds } = await call(session, { callers, durationMs })

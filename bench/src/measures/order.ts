@@ -2,7 +2,7 @@ import type { Rate, Tuning } from '../systems/system.ts'
 
 /** The orders to the measuring process. A new workload adds its measure here and in measure.ts. */
 export type Measure =
-  | { type: 'callers'; callers: number; warmUpMs: number; durationMs: number }
+  | CallersMeasure
   | { type: 'bulk'; jobs: number; warmUpJobs: number }
   | { type: 'transactions'; clients: number; warmUpMs: number; durationMs: number }
   | { type: 'fill'; table: 'stint.job' | 'stint.finished'; rows: number }
@@ -13,6 +13,15 @@ export type Measure =
   | { type: 'fires'; samples: number; schedules: number; concurrency: number }
   | IdleMeasure
   | { type: 'tokens'; rate: Rate; processes: number; callers: number; durationMs: number }
+
+export interface CallersMeasure {
+  type: 'callers'
+  callers: number
+  warmUpMs: number
+  durationMs: number
+  /** The queue has a rule that refuses enqueues beyond so many waiting jobs; absent: it has none. */
+  maxDepth?: number
+}
 
 export interface DrainMeasure {
   type: 'drain'

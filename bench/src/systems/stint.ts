@@ -19,6 +19,7 @@ interface StintModule {
     input: (fireAt: Date) => Input
   }) => unknown
   defineLimit: (definition: { name: string; covers: { queue: string }[]; by: 'key'; max: number }) => unknown
+  defineQueue: (definition: { name: string; maxDepth: number }) => unknown
   defineRate: (definition: { name: string; tokens: number; per: string; burst: number }) => unknown
 }
 
@@ -123,6 +124,8 @@ async function setup(entries: Entries, url: string): Promise<Session> {
     storeRate: ({ name, perSecond: tokens, burst }) =>
       storeRule(entries, url, ({ defineRate }) => defineRate({ name, tokens, per: '1s', burst })),
     takeToken: (name) => client.limit(name).take(1),
+    limitDepth: (maxDepth) =>
+      storeRule(entries, url, ({ defineQueue }) => defineQueue({ name: contract.queue, maxDepth })),
     limitKeys: (max) => storeLimit(entries, url, max),
     pause: () => runSql(url, "insert into stint.queue (name, paused_until) values ('bench', 'infinity')"),
     enqueueInTx: (tx, input) => client.enqueue(noop, input, { tx }),

@@ -95,6 +95,8 @@ export interface Session {
   enqueueKeyed?(inputs: readonly Input[], keys: number): Promise<unknown>
   /** Stores a limit by key as one that was set long ago; absent where only the workers know of it. */
   limitKeys?(max: number): Promise<unknown>
+  /** Stores a rule that the queue holds at most so many waiting jobs; absent where a system has none that it is measured with. */
+  limitDepth?(maxDepth: number): Promise<unknown>
   /** Stores a token bucket of this name; absent where a system has none that it is measured with. */
   storeRate?(rate: Rate): Promise<unknown>
   /** Waits for one token of a bucket. */
