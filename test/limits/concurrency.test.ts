@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { defineJob, defineLimit } from '../../src/index.ts'
 import type { JobContract } from '../../src/index.ts'
-import { gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { eventually, gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
@@ -16,6 +17,10 @@ function newKeyed(): JobContract<string, Input, Input> {
     key: (input) => (input as Input).key,
     retry: { backoff: () => 1 },
   }) as JobContract<string, Input, Input>
+}
+
+function newPlain(): JobContract {
+  return defineJob({ kind: newName('work'), queue: newName() })
 }
 
 /** Counts how many handlers run at once, by group. */
@@ -67,6 +72,59 @@ test('a limit over two queues counts their jobs together', async () => {
   )
   await worker.tells('succeeded', undefined, 40)
   expect(gauge.most.get('all')).toBe(3)
+})
+
+test('while a limit is full, a worker asks for jobs once a poll', async () => {
+  const [full, empty] = [newPlain(), newPlain()]
+  const limit = defineLimit({ name: newName('whole'), covers: [{ queue: full.queue }], max: 1 })
+  const watch = async (job: typeof full, handler: () => Promise<void>): Promise<() => number> => {
+    const proxy = await startFaultProxy(scene.db.url)
+    const options = {
+      connection: proxy.url,
+      queues: { [job.queue]: 5 },
+      pollFloor: '200ms',
+      upkeep: false,
+    } as const
+    await startWorker(scene, { ...options, flow: [limit] }, (one) => one.handle(job, handler))
+    return () => proxy.statements
+  }
+  const { opened, open } = gate()
+  const { opened: begun, open: begin } = gate()
+  let starts = 0
+  const ofFull = await watch(full, async () => {
+    if (++starts === 1) begin(undefined)
+    await opened
+  })
+  const ofEmpty = await watch(empty, () => Promise.resolve())
+  await scene.stint.enqueueMany(
+    full,
+    Array.from({ length: 5 }, () => ({})),
+  )
+  await begun
+  const before = [ofFull(), ofEmpty()] as const
+  // The idle worker is the clock.
+  await eventually(() => Promise.resolve(ofEmpty() - before[1] >= 8), 'polls of the empty queue')
+  expect(starts).toBe(1)
+  expect(ofFull() - before[0]).toBeLessThan(80)
+  open(undefined)
+})
+
+test.each([
+  ['without keys', newPlain],
+  ['with keys', newKeyed],
+])('no end of a job under a full limit is missed, of jobs %s', async (_, newJob) => {
+  const job = newJob()
+  const limit = defineLimit({ name: newName('whole'), covers: [{ queue: job.queue }], max: 2 })
+  const gauge = new Gauge()
+  // A claim that is not sent when a job ends would come after 20 s.
+  const options = { queues: { [job.queue]: 10 }, flow: [limit], pollFloor: '20s' }
+  const worker = await startWorker(scene, options, (one) =>
+    one.handle(job, async () => gauge.during('all', 1)),
+  )
+  const inputs = Array.from({ length: 100 }, (_, n) => ({ key: `k${n % 3}` }))
+  await scene.stint.enqueueMany(job, inputs)
+  await worker.tells('succeeded', undefined, inputs.length)
+  expect(gauge.most.get('all')).toBe(2)
 })
 
 test('jobs that start in order never overtake one that failed', async () => {

@@ -200,7 +200,7 @@ export class Claims {
       pool.floors.claimed(level, last, { isFull: jobs.length === claimant.limit || closed.isFull, hints })
     }
     pool.isBound = jobs.length < claimant.limit && (closed.isFull || closed.keys.size > 0)
-    pool.closing.answered(closed, performance.now())
+    pool.closing.answered(closed, { sentAt, now: performance.now() })
     if (closed.hasPolicy)
       void this.#applyPolicies(
         claimant.queue,

@@ -1,6 +1,12 @@
 import type { Closed } from '../../jobs/claim.ts'
 import type { Lanes } from './lanes.ts'
 
+interface ClaimTimes {
+  /** When the claim was sent. */
+  sentAt: number
+  now: number
+}
+
 /**
  * What limits and rates keep back in one queue, and until when. A claim that would find nothing is not sent: the statements
  * themselves decide what may run.
@@ -10,6 +16,8 @@ export class Closing {
   /** It is asked again after this time, however long the wait may be. */
   readonly #longestMs: number
   #until = 0
+  /** When a job last ended here, or a rule was changed. */
+  #reopenedAt = -Infinity
   /** Tokens come with time: the end of a job brings none. */
   #isByRate = false
   /** Keys whose own buckets lack tokens, and when these come: each rests until then, while other keys go on. */
@@ -32,20 +40,29 @@ export class Closing {
   }
 
   /** What kept a claim from taking more. */
-  answered({ isFull, isOnlyRate, waitMs = Infinity, dry }: Closed, now: number): void {
+  answered({ isFull, isOnlyRate, waitMs = Infinity, dry }: Closed, { sentAt, now }: ClaimTimes): void {
     for (const [key, ms] of dry) {
       const at = now + Math.min(this.#longestMs, ms)
       this.#dry.set(key, at)
       this.#nextDryAt = Math.min(this.#nextDryAt, at)
     }
     if (!isFull) return
-    this.#until = now + Math.min(this.#longestMs, waitMs)
     this.#isByRate = isOnlyRate && Number.isFinite(waitMs)
+    // The claim may have counted before a job ended: nothing would say so again.
+    const mayHaveRoom = !this.#isByRate && this.#reopenedAt >= sentAt
+    this.#until = mayHaveRoom ? 0 : now + Math.min(this.#longestMs, waitMs)
   }
 
   /** A job of a limited queue has ended here: its limits may have room again. */
-  reopen(): void {
+  reopen(now: number): void {
+    this.#reopenedAt = now
     if (!this.#isByRate) this.#until = 0
+  }
+
+  /** A limit or a rate was changed: the next claim asks what it allows. */
+  ruleChanged(now: number): void {
+    this.#reopenedAt = now
+    this.#until = 0
   }
 
   /** The same for the limits of a key. */

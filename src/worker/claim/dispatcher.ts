@@ -111,7 +111,8 @@ export class Dispatcher implements SlotOwner {
       for (let now = performance.now(); ; now = performance.now()) {
         pool.claimSent(now)
         const wanted = this.#wanted(pool)
-        if (wanted <= 0 || !this.#isOpen) return
+        // A limit that the last claim met holds until a job ends or its time has come: the loop wakes up for both.
+        if (wanted <= 0 || !this.#isOpen || now < pool.closing.until) return
         const { claims } = this.#config.attempts.tenure
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()

@@ -71,7 +71,10 @@ export class Listening implements Part {
       onPayload: (payload) => {
         this.#hear(hintsIn(payload, (queue) => pools.get(queue) !== undefined))
         if (saysSchedules(payload)) scheduler.wake()
-        if (saysRules(payload)) scout.surveySoon()
+        if (saysRules(payload)) {
+          pools.rulesChanged()
+          scout.surveySoon()
+        }
         if (saysCancel(payload, tenure.workerId)) cancellations.checkNow()
       },
       onConnected: () => {

@@ -20,7 +20,14 @@ export class Pools {
   /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
   reopen(pool: QueuePool, key: string | null): void {
     if (key !== null) pool.closing.reopenKey(key)
-    for (const one of this.all) one.closing.reopen()
+    const now = performance.now()
+    for (const one of this.all) one.closing.reopen(now)
+  }
+
+  /** Rules of flow control were changed: limits may have room again. */
+  rulesChanged(): void {
+    const now = performance.now()
+    for (const one of this.all) one.closing.ruleChanged(now)
   }
 
   get isAnyClaiming(): boolean {
