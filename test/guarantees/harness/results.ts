@@ -45,7 +45,17 @@ export function withRunsOf(folder: string, form: Provenance['form'], { runs: old
 
 /** The order on the page. */
 const order = [
-  ...['kill-storm', 'zombies', 'blocked-loop', 'restarts', 'outage', 'blackhole', 'commit-cuts'],
+  ...[
+    'limits',
+    'overrides',
+    'kill-storm',
+    'zombies',
+    'blocked-loop',
+    'restarts',
+    'outage',
+    'blackhole',
+    'commit-cuts',
+  ],
   ...['rolling-restart', 'poison', 'poison-isolated', 'fires'],
 ]
 
