@@ -226,6 +226,20 @@ test('a limit is deleted once no live worker has it in its code', async () => {
   await expect(stint.limits.delete(limit.name)).rejects.toMatchObject({ code: 'limit-not-found' })
 })
 
+test('jobs that wait for a limit run once it is deleted', async () => {
+  const { stint } = scene
+  const job = newKeyed()
+  const limit = defineLimit({ name: newName('limit'), covers: [{ queue: job.queue }], max: 0 })
+  const start = (flow: FlowRule[]): ReturnType<typeof startWorker> =>
+    startWorker(scene, { queues: { [job.queue]: 2 }, flow }, (one) => one.handle(job, () => undefined))
+  await (await start([limit])).worker.stop()
+  const next = await start([])
+  await stint.enqueueMany(job, jobsOf('acme', 3))
+  expect(await stint.limits.get(limit.name)).toMatchObject({ max: 0, used: 0, isOrphan: true })
+  await stint.limits.delete(limit.name)
+  await next.tells('succeeded', undefined, 3)
+})
+
 test('a change of a limit that was changed since it was read is refused', async () => {
   const { stint } = scene
   const name = await givenLimit(2)

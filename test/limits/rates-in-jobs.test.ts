@@ -91,6 +91,24 @@ test('the jobs of a dry key go on when its tokens have come', async () => {
   expect(took).toBeLessThan(20_000)
 })
 
+test.each([0, -1, 1.5, NaN, Infinity, 1e9, '2', null])(
+  'a cost of %j is refused before anything is sent',
+  async (cost) => {
+    const job = defineJob({
+      kind: newName('spend'),
+      queue: newName(),
+      rates: ['any'],
+      cost: () => cost as number,
+    })
+    await expect(scene.stint.enqueue(job, {})).rejects.toMatchObject({
+      code: 'invalid-input',
+      issues: [{ path: 'options.cost' }],
+    })
+    await expect(scene.stint.enqueueMany(job, [{}, {}])).rejects.toMatchObject({ code: 'invalid-input' })
+    expect(await scene.db.query('select from stint.job where queue = $1', [job.queue])).toEqual([])
+  },
+)
+
 test('a job that costs more than a lowered burst waits, and keeps no job behind it', async () => {
   const name = newName('rate')
   const large = defineRate({ name, tokens: 10_000, per: '1s', burst: 100 })

@@ -27,6 +27,29 @@ test('a worker stores its rules, and a later worker with another rule of that na
   ])
 })
 
+test('a name that one program has for a limit and another for a rate is shown as broken, and both hold', async () => {
+  const name = newName('both')
+  const job = defineJob({ kind: newName('work'), queue: newName(), rates: [name] })
+  const flows = [
+    [defineLimit({ name, covers: [{ queue: job.queue }], max: 5 })],
+    [defineRate({ name, tokens: 1_000, per: '1s' })],
+  ]
+  const other = defineJob({ kind: newName('other'), queue: job.queue })
+  await startWorker(scene, { queues: { [job.queue]: 1 }, flow: flows[0] }, (one) =>
+    one.handle(other, () => undefined),
+  )
+  const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, flow: flows[1] }, (one) =>
+    one.handle(job, () => undefined),
+  )
+  const found = (await scene.stint.limits.list()).filter((one) => one.name === name)
+  expect(found.map(({ type, broken }) => ({ type, broken }))).toEqual([
+    { type: 'concurrency', broken: 'a limit and a rate have this name' },
+    { type: 'rate', broken: 'a limit and a rate have this name' },
+  ])
+  const { id } = await scene.stint.enqueue(job, {})
+  await worker.hears('succeeded', id)
+})
+
 test('a worker does not start with a contract that names a rate or a breaker that does not exist', async () => {
   for (const [names, code] of [
     [{ rates: ['no-such-rate'] }, 'limit-not-found'],

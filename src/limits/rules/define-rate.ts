@@ -36,13 +36,15 @@ export const tokensRange = { min: 1, max: 1_000_000_000 }
 export function defineRate(definition: RateDefinition): RateRule {
   const { name, tokens, per, burst = tokens, keep = 0, by, ...rest } = definition
   rejectUnknown('defineRate()', rest, ['name', 'tokens', 'per', 'burst', 'keep', 'by'])
+  // First: `burst` has it as default.
+  const checkedTokens = integerOption('tokens', tokens, tokensRange)
   const checkedBurst = integerOption('burst', burst, tokensRange)
   if (keep >= checkedBurst) throw invalidOption('keep', 'less than `burst`', keep)
   return Object.freeze({
     type: 'rate',
     name: nameOption('name', name),
     byKey: byKeyOption(by),
-    tokens: integerOption('tokens', tokens, tokensRange),
+    tokens: checkedTokens,
     periodMs: durationOption('per', per, { minMs: 1 }),
     burst: checkedBurst,
     keep: integerOption('keep', keep, { min: 0 }),
