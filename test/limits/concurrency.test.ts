@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { defineJob, defineLimit } from '../../src/index.ts'
 import type { JobContract } from '../../src/index.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { startOwnServer } from '../support/own-server.ts'
 import { eventually, gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -217,4 +218,25 @@ test('under latest-wins the newest job replaces the others, also the running one
     expect(told).toContainEqual({ id, wasRunning: false })
     expect(await stored(scene, id)).toMatchObject({ state: 'cancelled' })
   }
+})
+
+test('after a crash of the server a limit still counts the jobs that run', async () => {
+  const server = await startOwnServer()
+  const { db } = server
+  await db.query(`insert into stint.concurrency_limit (name, max) values ('whole', 2)`)
+  await db.query(`insert into stint.limit_cover (queue, type, name) values ('a', 'concurrency', 'whole')`)
+  await db.query(
+    `insert into stint.job (id, queue, kind, input) select gen_random_uuid(), 'a', 'work', '{}' from generate_series(1, 5)`,
+  )
+  const claim = (): Promise<unknown[]> =>
+    db.query(
+      `select (job).id from stint.claim_limited('a', gen_random_uuid(), gen_random_uuid(), '{"work": 1}', 5, '{null}', '{0}',
+         '{-infinity}', '{00000000-0000-0000-0000-000000000000}', '{5}', '{f}')
+        where (job).id is not null`,
+    )
+  expect(await claim()).toHaveLength(2)
+  await server.stop('immediate')
+  await server.start()
+  expect(await claim()).toEqual([])
+  expect(await db.query(`select from stint.job where state = 'running'`)).toHaveLength(2)
 })
