@@ -1,7 +1,6 @@
-import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
-import { durationOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import type { Queryable } from '../db/statement.ts'
 import {
   forceBreaker,
@@ -12,17 +11,14 @@ import {
   resetBreaker,
 } from '../limits/breakers/breaker.ts'
 import type { BreakerDetails, BreakerInfo } from '../limits/breakers/breaker.ts'
-import { instant } from '../schedules/rules/rule.ts'
 import type { Calls } from './calls.ts'
+import { endOption } from './end-option.ts'
+import type { EndOptions } from './end-option.ts'
 import type { RuleListOptions } from './limits.ts'
 import { reasonOption } from './operator/actor.ts'
 
-/** How long a person sets the state of a breaker, and why. */
-export interface ForceBreakerOptions {
-  /** When it ends by itself: this, or `for`. */
-  until?: Date | string | undefined
-  /** How long it lasts; '1s' to '365d'. */
-  for?: Duration | undefined
+/** How long a person sets the state of a breaker (`until`, or `for` '1s' to '365d'), and why. */
+export interface ForceBreakerOptions extends EndOptions {
   /** Why: shown with the breaker; up to 1,000 characters. */
   reason?: string | undefined
 }
@@ -111,18 +107,15 @@ export class Breakers {
     const { until, for: span, reason, ...rest } = (options as ForceBreakerOptions | undefined) ?? {}
     const call = state === 'open' ? 'open' : 'close'
     rejectUnknown(`breakers.${call}()`, rest, ['until', 'for', 'reason'])
-    if (until !== undefined && span !== undefined)
-      throw invalidOption('until', 'left out if `for` is given', until)
-    if (until === undefined && span === undefined)
+    const end = endOption({ until, for: span }, { minMs: 1_000, maxMs: longestForcedMs })
+    if (end === undefined)
       throw invalidOption('for', "given, such as '10m', or `until`: a forced state ends by itself", span)
-    const untilMs = until === undefined ? undefined : instant('until', until)
-    if (untilMs !== undefined && untilMs <= Date.now()) throw invalidOption('until', 'in the future', until)
     const request = {
       name,
       state,
-      until: untilMs === undefined ? null : new Date(untilMs).toISOString(),
-      forMs:
-        span === undefined ? null : durationOption('for', span, { minMs: 1_000, maxMs: longestForcedMs }),
+      until: null,
+      forMs: null,
+      ...end,
       by: this.#config.by,
       reason: reasonOption(reason),
     }

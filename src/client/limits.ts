@@ -1,14 +1,7 @@
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
-import {
-  durationOption,
-  integerOption,
-  invalidOption,
-  longestMs,
-  oneOfOption,
-  rejectUnknown,
-} from '../core/options.ts'
+import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import { keyText } from '../jobs/new/enqueue-options.ts'
 import {
   clearKeyRule,
@@ -22,8 +15,9 @@ import { findLimits, getKeyRule, listKeyRules, listLimits, readHolders } from '.
 import type { FoundLimit, KeyRule, LimitDetails, LimitInfo } from '../limits/manage/read.ts'
 import { maxRange } from '../limits/rules/define-limit.ts'
 import { tokensRange } from '../limits/rules/define-rate.ts'
-import { instant } from '../schedules/rules/rule.ts'
 import type { Calls } from './calls.ts'
+import { endAt, endOption } from './end-option.ts'
+import type { End } from './end-option.ts'
 
 /** When a change ends by itself. */
 export interface LimitEnd {
@@ -137,7 +131,7 @@ export class Limits {
     const wanted = max === undefined ? 'rate' : 'concurrency'
     const amount =
       max === undefined ? integerOption('tokens', tokens, tokensRange) : integerOption('max', max, maxRange)
-    const end = endOption({ until, for: span })
+    const end = limitEnd({ until, for: span })
     if (end === undefined)
       throw invalidOption(
         'until',
@@ -181,7 +175,7 @@ export class Limits {
       by: this.#config.by,
       reason: reasonText(reason),
     }
-    const end = endOption({ until, for: span }) ?? 'cleared'
+    const end = limitEnd({ until, for: span }) ?? 'cleared'
     const { info, nowMs } = await this.#find(name, 'concurrency')
     if (info.type !== 'concurrency')
       throw invalidOption('name', 'a concurrency limit: rates have no rules of single keys', name)
@@ -212,7 +206,7 @@ export class Limits {
   async penalise(name: string, options: PenaliseOptions): Promise<LimitDetails> {
     const { key, until, for: span, ...rest } = options
     rejectUnknown('limits.penalise()', rest, ['key', 'until', 'for'])
-    const end = endOption({ until, for: span })
+    const end = limitEnd({ until, for: span })
     if (end === undefined || end === 'cleared')
       throw invalidOption('until', 'a time in the future, or left out if `for` is given', until)
     const bucket = keyText('key', key, 512)
@@ -294,21 +288,12 @@ function changedLimit(name: string): StintError {
   return new StintError('state-changed', `The limit '${name}' has changed since it was read: read it again.`)
 }
 
-type End = { atMs: number } | { afterMs: number } | 'cleared'
-
-function endOption({ until, for: span }: LimitEnd): End | undefined {
-  if (until !== undefined && span !== undefined)
-    throw invalidOption('until', 'left out if `for` is given', until)
-  if (span !== undefined) return { afterMs: durationOption('for', span, { minMs: 1, maxMs: longestMs }) }
-  if (until === undefined || until === 'cleared') return until
-  const atMs = instant('until', until)
-  if (atMs <= Date.now()) throw invalidOption('until', 'in the future', until)
-  return { atMs }
+function limitEnd(options: LimitEnd): End | 'cleared' | undefined {
+  return options.until === 'cleared' && options.for === undefined ? 'cleared' : endOption(options)
 }
 
-function endText(end: End, nowMs: number): string {
-  if (end === 'cleared') return 'infinity'
-  return new Date('atMs' in end ? end.atMs : nowMs + end.afterMs).toISOString()
+function endText(end: End | 'cleared', nowMs: number): string {
+  return end === 'cleared' ? 'infinity' : endAt(end, nowMs).toISOString()
 }
 
 function reasonText(reason: unknown): string | null {

@@ -1,9 +1,9 @@
-import type { Duration } from '../core/duration.ts'
 import { nameOption } from '../core/names.ts'
-import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { invalidOption, rejectUnknown } from '../core/options.ts'
 import { keyText } from '../jobs/new/enqueue-options.ts'
 import type { NewPause, Pausable } from '../jobs/pauses/pauses.ts'
-import { instant } from '../schedules/rules/rule.ts'
+import { endOption } from './end-option.ts'
+import type { EndOptions } from './end-option.ts'
 import { reasonOption } from './operator/actor.ts'
 
 /** Which jobs of the queue: all, or those of one kind or one key. */
@@ -14,11 +14,8 @@ export interface PausedPart {
   key?: string | undefined
 }
 
-export interface PauseOptions extends PausedPart {
-  /** When the pause ends by itself. @default it lasts until it is resumed */
-  until?: Date | string | undefined
-  /** How long it lasts, instead of `until`. */
-  for?: Duration | undefined
+/** Without an end it lasts until it is resumed. */
+export interface PauseOptions extends PausedPart, EndOptions {
   /** Why: shown wherever the pause is shown; up to 1,000 characters. */
   reason: string
 }
@@ -27,16 +24,14 @@ export function resolvePause(queue: string, options: PauseOptions, by: string): 
   const { kind, key, until, for: span, reason, ...rest } = options
   rejectUnknown('queues.pause()', rest, ['kind', 'key', 'until', 'for', 'reason'])
   const paused = pausable(queue, { kind, key })
-  if (until !== undefined && span !== undefined)
-    throw invalidOption('until', 'left out if `for` is given', until)
-  const untilMs = until === undefined ? undefined : instant('until', until)
-  if (untilMs !== undefined && untilMs <= Date.now()) throw invalidOption('until', 'in the future', until)
+  const end = endOption({ until, for: span })
   const why = reasonOption(reason)
   if (why === null) throw invalidOption('reason', 'a text that says why', reason)
   return {
     ...paused,
-    until: untilMs === undefined ? null : new Date(untilMs).toISOString(),
-    forMs: span === undefined ? null : durationOption('for', span, { minMs: 1 }),
+    until: null,
+    forMs: null,
+    ...end,
     by,
     reason: why,
   }

@@ -1,6 +1,6 @@
 import type { Duration } from '../core/duration.ts'
 import { nameOption } from '../core/names.ts'
-import { durationOption, integerOption, invalidOption, longestMs, rejectUnknown } from '../core/options.ts'
+import { durationOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { keyText } from '../jobs/new/enqueue-options.ts'
 import { concurrencyOf, setConcurrency } from '../jobs/queue-concurrency.ts'
 import type { ConcurrencyOverride } from '../jobs/queue-concurrency.ts'
@@ -8,6 +8,8 @@ import { allSettings, setSettings, settingsOf } from '../jobs/queue-settings.ts'
 import type { QueueSettings } from '../jobs/queue-settings.ts'
 import { mostPauses, pause, resume } from '../jobs/pauses/pauses.ts'
 import type { Calls } from './calls.ts'
+import { endAt, endOption } from './end-option.ts'
+import type { EndOptions } from './end-option.ts'
 import { resolvePause, resolveResume } from './pause-options.ts'
 import type { PausedPart, PauseOptions } from './pause-options.ts'
 import { closeQueue, openQueue } from '../limits/pressure/read-pressure.ts'
@@ -22,13 +24,10 @@ export interface SetQueueOptions {
   keepDead?: Duration | undefined
 }
 
-export interface SetConcurrencyOptions {
+/** Without an end it holds until it is cleared. */
+export interface SetConcurrencyOptions extends EndOptions {
   /** Jobs of the queue that each worker runs at once; 1 to 10,000. */
   concurrency: number
-  /** When it ends. @default when it is cleared */
-  until?: Date | string | undefined
-  /** How long it holds, instead of `until`. */
-  for?: Duration | undefined
   /** Why, for people. */
   reason?: string | undefined
 }
@@ -155,12 +154,10 @@ export class Queues {
     const name = nameOption('queue', queue)
     const { concurrency, until, for: span, reason, ...rest } = options
     rejectUnknown('queues.setConcurrency()', rest, ['concurrency', 'until', 'for', 'reason'])
-    if (until !== undefined && span !== undefined)
-      throw invalidOption('until', 'left out where `for` is given', until)
-    const endMs = span === undefined ? undefined : Date.now() + durationOption('for', span, { minMs: 1 })
+    const end = endOption({ until, for: span })
     const override = {
       concurrency: integerOption('concurrency', concurrency, { min: 1, max: 10_000 }),
-      until: endMs === undefined ? untilOption(until) : new Date(endMs),
+      until: end === undefined ? null : endAt(end, Date.now()),
       reason: keyText('reason', reason, 2_000) ?? null,
     }
     return this.#override(name, override)
@@ -179,14 +176,6 @@ export class Queues {
     this.#config.onChanged()
     return stored
   }
-}
-
-function untilOption(until: unknown): Date | null {
-  if (until === undefined) return null
-  const at = until instanceof Date || typeof until === 'string' ? new Date(until) : undefined
-  if (at === undefined || !(at.getTime() > Date.now()) || at.getTime() - Date.now() > longestMs)
-    throw invalidOption('until', 'a time to come, as a Date or ISO 8601, within 10 years', until)
-  return at
 }
 
 function optional(name: string, value: Duration | undefined): number | undefined {
