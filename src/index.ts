@@ -103,7 +103,7 @@ export type { Why, WhyOptions } from './limits/why/why.ts'
 export type { AttemptCause, WhyAttempt, WhyTwice } from './jobs/attempt/why-twice.ts'
 export type { FlowRule } from './limits/rules/rule.ts'
 export type { BucketOptions, RateLimit, TakeOptions, TryTakeOptions } from './limits/rates/rates.ts'
-export type { RateFigures } from './limits/rates/rate-figures.ts'
+export type { RateTotals } from './limits/rates/rate-totals.ts'
 export type { TokenAnswer } from './limits/rates/local-bucket.ts'
 export { defineSchedule } from './schedules/rules/define-schedule.ts'
 export type {

@@ -129,7 +129,7 @@ describe('metrics', () => {
     expect(types.get('stint_rate_taken_total')).toBe('counter')
     const own = new Stint({ connection: db.url })
     const taken = async (): Promise<number | undefined> =>
-      (await own.view.rates()).find(({ name }) => name === 'one')?.taken
+      (await own.view.rateTotals()).find(({ name }) => name === 'one')?.taken
     expect(await taken()).toBe(5)
     await stint.limit('one').correct({ taken: 2, used: 0 })
     expect(await taken()).toBe(5)
@@ -155,16 +155,16 @@ describe('metrics', () => {
   test('metrics escape the characters of names', () => {
     const name = 'a"b\\c\nd'
     const totals = { queue: name, kind: name, ...zeros, succeeded: 1 }
-    const text = metricsText({
-      caller: { can: () => true },
+    const facts = {
       queues: { queues: [], hours: new Map(), workers: [], leader: null, services: [], asOf: new Date() },
       totals: [totals],
       pressures: [],
-      rates: [{ name, queues: [], tokens: 1, taken: 2, refused: 3 }],
       limits: [],
+      rateTotals: [],
       breakers: [],
       console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
-    })
+    }
+    const text = metricsText(facts, { can: () => true })
     expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)
   })
 })

@@ -18,8 +18,8 @@ import { readSeries } from '../../stats/read/series/series.ts'
 import type { MergedSeries } from '../../stats/read/series/series.ts'
 import { readSystem } from '../../stats/read/fleet/server.ts'
 import type { SystemView } from '../../stats/read/fleet/server.ts'
-import { RunningRateFigures } from '../../limits/rates/rate-figures.ts'
-import type { RateFigures } from '../../limits/rates/rate-figures.ts'
+import { RunningRateTotals } from '../../limits/rates/rate-totals.ts'
+import type { RateTotals } from '../../limits/rates/rate-totals.ts'
 import { RunningTotals } from '../../stats/read/series/totals.ts'
 import type { Totals } from '../../stats/read/series/totals.ts'
 import { readTrouble } from '../../stats/read/trouble.ts'
@@ -66,7 +66,7 @@ export class View {
   readonly #config: ViewConfig
   readonly #current = new CurrentGauges()
   readonly #totals = new RunningTotals()
-  readonly #rates = new RunningRateFigures()
+  readonly #rateTotals = new RunningRateTotals()
 
   constructor(calls: Calls, config: ViewConfig) {
     this.#calls = calls
@@ -150,9 +150,9 @@ export class View {
     return this.#calls.send((db) => this.#totals.read(db))
   }
 
-  /** Tokens and totals of up to 1,000 rates; the totals only grow while this client lives. */
-  rates(): Promise<RateFigures[]> {
-    return this.#calls.send((db) => this.#rates.read(db))
+  /** The same of up to 1,000 rates: tokens taken, and takers refused. */
+  rateTotals(): Promise<RateTotals[]> {
+    return this.#calls.send((db) => this.#rateTotals.read(db))
   }
 
   /** The state of some jobs, up to 1,000, without input and result; jobs that do not exist (any more) are left out. */

@@ -74,7 +74,7 @@ export class SharedReads {
   readonly leases: Shared<Awaited<ReturnType<View['leases']>>>
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
   readonly pressures: Shared<Awaited<ReturnType<View['pressures']>>>
-  readonly rates: Shared<Awaited<ReturnType<View['rates']>>>
+  readonly rateTotals: Shared<Awaited<ReturnType<View['rateTotals']>>>
   readonly limits: Shared<Awaited<ReturnType<Stint['limits']['list']>>>
   readonly breakers: Shared<BreakerInfo[]>
   readonly findings: Shared<Examined>
@@ -87,7 +87,7 @@ export class SharedReads {
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
     this.pressures = new Shared(() => view.pressures(), 900)
-    this.rates = new Shared(() => view.rates(), 900)
+    this.rateTotals = new Shared(() => view.rateTotals(), 900)
     this.limits = new Shared(() => stint.limits.list({ limit: 1_000 }), 900)
     this.breakers = new Shared(() => stint.breakers.list({ limit: 1_000 }), 900)
     this.findings = new Shared(() => findingsOf(stint), 10_000)

@@ -26,24 +26,18 @@ export const metricRoutes: Routes = (app, parts) => {
     app.openapi(metricsAt(path), async (c) => {
       const caller = requirePermission(c, 'view')
       const { reads, live, limits } = parts
-      const [queues, totals, pressures, rates, rules, breakers] = await Promise.all([
+      const [queues, totals, pressures, rules, rateTotals, breakers] = await Promise.all([
         reads.queues.get(),
         reads.totals.get(),
         reads.pressures.get(),
-        reads.rates.get(),
         reads.limits.get(),
+        reads.rateTotals.get(),
         reads.breakers.get(),
       ])
-      const text = metricsText({
-        caller,
-        queues,
-        totals,
-        pressures,
-        rates,
-        limits: rules,
-        breakers,
-        console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
-      })
+      const { viewers, waits, dropped } = live
+      const console = { viewers, waits, dropped, refused: limits.refused }
+      const facts = { queues, totals, pressures, limits: rules, rateTotals, breakers, console }
+      const text = metricsText(facts, caller)
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
     })
   }
