@@ -538,6 +538,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column step.type': 'text not null',
   'column step.until': 'timestamp with time zone',
   'column worker.about': "jsonb not null default '{}'::jsonb",
+  'column worker.claims': 'jsonb',
   'column worker.clock_ahead_ms': 'double precision',
   'column worker.clock_error_ms': 'double precision',
   'column worker.death': 'text',

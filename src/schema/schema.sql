@@ -651,6 +651,7 @@ create table stint.worker (
   renewed_at timestamp with time zone not null default stint.now(),
   about jsonb not null default '{}'::jsonb,
   rss_bytes bigint,
+  claims jsonb,
   wanted jsonb,
   death text,
   clock_ahead_ms double precision,

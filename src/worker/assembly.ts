@@ -5,6 +5,7 @@ import { Database } from '../db/database.ts'
 import { noRules } from '../jobs/queue-rules.ts'
 import { Rates } from '../limits/rates/rates.ts'
 import type { Served } from '../jobs/survey.ts'
+import type { ReportedClaims } from '../jobs/leases/claim-figures.ts'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
 import { aboutWorker } from './about-worker.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
@@ -179,6 +180,8 @@ export function assemble(config: RuntimeConfig): Parts {
       schema,
       leaseMs,
       graceMs,
+      claims: () =>
+        JSON.stringify({ ways: numbers.claimTimes.ways(), lanes: pools.lanes() } satisfies ReportedClaims),
       latestDeadline: () => deadlines.latestDeadline(),
       onDead: (why) => {
         config.giveUp(new StintError('worker-stuck', `Nothing renews the lease: ${why}.`))

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Stint } from '../../src/index.ts'
+import { defineLimit, Stint } from '../../src/index.ts'
 import { metricsText } from '../../src/server/answers/metrics.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { gate, newJob, newName, startWorker } from '../support/workers.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
 import { anything, call, openConsole, tokens } from './scene.ts'
 
@@ -136,6 +138,48 @@ describe('metrics', () => {
     await own.close()
   })
 
+  test('metrics report how long claims took by way, and the keys in rings, as heartbeats tell them', async () => {
+    const [plain, keyed, limited] = [newJob('plain'), newJob('keyed'), newJob('limited')]
+    const limit = defineLimit({ name: newName('limit'), covers: [{ queue: limited.queue }], max: 5 })
+    const { opened, open } = gate()
+    const queues = { [plain.queue]: 1, [keyed.queue]: { concurrency: 1, prefetch: 0 }, [limited.queue]: 1 }
+    await startWorker({ db, stint }, { queues, flow: [limit], lease: '3s' }, (one) =>
+      one
+        .handle(plain, () => undefined)
+        .handle(keyed, () => opened)
+        .handle(limited, () => undefined),
+    )
+    // What another role has written.
+    const odd = await givenWorker(db, { queues: { [plain.queue]: 1 } })
+    await db.query(
+      `update stint.worker set claims = '{"ways": {"plain": {"x": 1, "131": -4, "9999": 3}, "other": 5}, "lanes": [1]}' where id = $1`,
+      [odd],
+    )
+    await stint.enqueue(plain, 1)
+    await stint.enqueue(limited, 1)
+    for (const key of ['a', 'b', 'c', 'd']) await stint.enqueue(keyed, 1, { key })
+    const served = openConsole(db.url)
+    await eventually(async () => {
+      const { samples } = parse((await call(served, 'GET /metrics', viewer)).text)
+      for (const way of ['plain', 'lanes', 'limited'])
+        for (const quantile of ['0.5', '0.99'])
+          expect(valueOf(samples, 'stint_claim_seconds', { way, quantile }), way).toBeGreaterThan(0)
+      expect(valueOf(samples, 'stint_ring_lanes', { queue: keyed.queue })).toBeGreaterThanOrEqual(3)
+      expect(valueOf(samples, 'stint_ring_lanes', { queue: plain.queue })).toBeUndefined()
+    })
+    open(undefined)
+    const narrowed = openConsole(db.url, {
+      auth: () => ({
+        actor: 'ana',
+        role: 'viewer',
+        can: (_, of) => of?.queue === undefined || of.queue === keyed.queue,
+      }),
+    })
+    const { samples } = parse((await call(narrowed, 'GET /metrics')).text)
+    expect(valueOf(samples, 'stint_ring_lanes', { queue: keyed.queue })).toBeDefined()
+    expect(valueOf(samples, 'stint_claim_seconds', { way: 'lanes' })).toBeUndefined()
+  })
+
   test('metrics only grow, in whichever order processes write their minutes', async () => {
     const queue = randomUUID()
     const own = new Stint({ connection: db.url })
@@ -156,7 +200,15 @@ describe('metrics', () => {
     const name = 'a"b\\c\nd'
     const totals = { queue: name, kind: name, ...zeros, succeeded: 1 }
     const facts = {
-      queues: { queues: [], hours: new Map(), workers: [], leader: null, services: [], asOf: new Date() },
+      queues: {
+        queues: [],
+        hours: new Map(),
+        workers: [],
+        leader: null,
+        services: [],
+        claims: { ways: {}, lanes: new Map() },
+        asOf: new Date(),
+      },
       totals: [totals],
       pressures: [],
       limits: [],

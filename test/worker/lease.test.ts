@@ -27,6 +27,7 @@ test('the heartbeat thread ends by itself when it is told to stop', async () => 
     memory: leaseMemory(),
     leaseMs: 3_600_000,
     graceMs: 10_000,
+    claims: '{}',
     skew: undefined,
   }
   const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/lease/lease-thread'), {

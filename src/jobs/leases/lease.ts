@@ -41,7 +41,17 @@ export async function register(
 /** Returns the database's time, in ms since 1970; undefined if the worker is lost for good. */
 export async function renew(
   db: Queryable,
-  { skew, ...request }: { worker: string; leaseMs: number; rssBytes: number; skew: ClockSkew | undefined },
+  {
+    skew,
+    ...request
+  }: {
+    worker: string
+    leaseMs: number
+    rssBytes: number
+    /** JSON of `ReportedClaims`. */
+    claims: string
+    skew: ClockSkew | undefined
+  },
 ): Promise<number | undefined> {
   const { aheadMs = null, errorMs = null } = skew ?? {}
   const [now] = await run(db, renewSql, { ...request, aheadMs, errorMs }, toNow)

@@ -15,6 +15,7 @@ create table stint.worker (
   renewed_at      timestamptz     not null default stint.now(),
   about           jsonb           not null default '{}',            -- host, pid, versions, queues, kinds
   rss_bytes       bigint,                                           -- its memory, at the last heartbeat
+  claims          jsonb,                                            -- { ways, lanes }: of its claims, at the last heartbeat
   wanted          jsonb,                                            -- { state, reason }: what a person asked it to do
   death           text,                                             -- how its process ended, where that was observed
   -- The worker measures its clock by its heartbeats: the doctor knows only the clock of its own machine.

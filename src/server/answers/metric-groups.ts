@@ -1,3 +1,4 @@
+import { percentile } from '../../core/histogram.ts'
 import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import type { QueuesOverview } from '../../client/console/view.ts'
 import type { BreakerInfo, BreakerState } from '../../limits/breakers/breaker.ts'
@@ -40,6 +41,7 @@ export const metricGroups: readonly MetricGroup[] = [
   rateMetrics,
   limitMetrics,
   breakerMetrics,
+  claimMetrics,
   workerMetrics,
   upkeepMetrics,
   consoleMetrics,
@@ -215,6 +217,26 @@ function breakerMetrics({ breakers }: MetricFacts): Metric[] {
       'stint_breaker_changes_total',
       'How often the state of a breaker changed.',
       breakers.map(({ name, changes }) => [{ breaker: name }, changes]),
+    ),
+  ]
+}
+
+function claimMetrics({ queues: { queues, claims } }: MetricFacts): Metric[] {
+  return [
+    gauge(
+      'stint_claim_seconds',
+      'Time of a claim, over the last minute: plain, by lanes of keys, or limited.',
+      Object.entries(claims.ways).flatMap(([way, bins]) =>
+        quantiles(
+          { way },
+          { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) },
+        ),
+      ),
+    ),
+    gauge(
+      'stint_ring_lanes',
+      'Keys of a queue that may have ready jobs, in the worker that knows the most.',
+      queues.map(({ queue }) => [{ queue }, claims.lanes.get(queue)]),
     ),
   ]
 }

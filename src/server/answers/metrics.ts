@@ -1,4 +1,5 @@
 import type { Caller } from '../auth/caller.ts'
+import { mayAll } from '../auth/scope.ts'
 import { maySeeBreaker } from './breaker-scope.ts'
 import { maySeeLimit } from './limit-item.ts'
 import { metricGroups } from './metric-groups.ts'
@@ -22,6 +23,8 @@ function visibleTo(caller: Pick<Caller, 'can'>, facts: MetricFacts): MetricFacts
       ...queues,
       queues: queues.queues.filter(({ queue }) => maySee({ queue })),
       workers: workersFor(caller, queues.workers),
+      // Times of claims are not known by queue.
+      claims: mayAll(caller) ? queues.claims : { ...queues.claims, ways: {} },
     },
     totals: totals.filter(maySee),
     pressures: pressures.filter(({ queue }) => maySee({ queue })),

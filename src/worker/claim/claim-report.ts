@@ -1,6 +1,7 @@
 import { classify } from '../../db/classify.ts'
 import type { Displaced } from '../../limits/policies/policies.ts'
 import type { PutAside } from '../../jobs/claim.ts'
+import type { ClaimWay } from '../../jobs/leases/claim-figures.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import type { Bell } from '../../jobs/wake-up/bell.ts'
 import type { Poll } from '../../jobs/wake-up/poll.ts'
@@ -43,6 +44,11 @@ export class ClaimReport {
     if (count === 0) return
     activity.note()
     poll.found()
+  }
+
+  /** The statement of a claim took this long. */
+  took(way: ClaimWay, ms: number): void {
+    this.#parts.numbers.claimTimes.took(way, ms)
   }
 
   /** A claim failed; if it took jobs, reconciling finds them. */

@@ -53,7 +53,7 @@ export interface ClaimsConfig {
   kinds: string
   /** Jobs whose rows can neither be claimed nor put aside; they are skipped for a while. */
   parked?: Parked | undefined
-  report?: Pick<ClaimReport, 'putAside' | 'partlyFailed' | 'displaced'> | undefined
+  report?: Pick<ClaimReport, 'took' | 'putAside' | 'partlyFailed' | 'displaced'> | undefined
 }
 
 /** Sends claims for one worker, and knows the leases of claims whose reply has not arrived. */
@@ -149,8 +149,9 @@ export class Claims {
       if (!isPerhapsOneRow(error)) throw error
       return { jobs: await this.#takeWithoutBad(pool, { claimant, level, error }), isAged }
     }
-    pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
     const tookMs = performance.now() - sentAt
+    this.#config.report?.took('plain', tookMs)
+    pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
     if (jobs.length < limit && tookMs > slowClaimMs) {
       // The claim has read everything up to the end: the next one need not. The survey finds what commits below
       // meanwhile.
@@ -190,9 +191,11 @@ export class Claims {
       pool.lanes.failed(turns)
       throw error
     })
+    const tookMs = performance.now() - sentAt
+    this.#config.report?.took('limited', tookMs)
     if (level === undefined) {
       const isOrdered = pool.ordering === 'all'
-      const isSlow = performance.now() - sentAt > slowOrderedMs
+      const isSlow = tookMs > slowOrderedMs
       const keys = new Set([...closed.keys, ...closed.dry.keys()])
       pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, keys, isOrdered, isSlow })
     } else {
@@ -252,8 +255,9 @@ export class Claims {
       const found = await claimableKeyed(this.#db, listing)
       return { jobs: await this.#takeThese(found, { claimant, error }), isAged }
     }
-    pool.lanes.answered(turns, jobs)
     const lookedMs = performance.now() - sentAt
+    this.#config.report?.took('lanes', lookedMs)
+    pool.lanes.answered(turns, jobs)
     if (lookedMs > slowClaimMs) await this.#raiseShort(pool, turns, lookedMs)
     return { jobs, isAged }
   }

@@ -68,6 +68,11 @@ export class Lanes {
     return this.#claims
   }
 
+  /** Whether it knows any key. */
+  get hasKeys(): boolean {
+    return this.#keys.size > 0
+  }
+
   /** Keys that may have work. */
   get waiting(): number {
     return this.#fresh.size + this.#ring.size + (this.#current === undefined ? 0 : 1)

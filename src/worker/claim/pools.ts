@@ -30,6 +30,12 @@ export class Pools {
     for (const one of this.all) one.closing.ruleChanged(now)
   }
 
+  /** The keys that may have work, by queue; only of queues that have had keys. */
+  lanes(): Record<string, number> {
+    const keyed = this.all.filter(({ lanes }) => lanes.hasKeys)
+    return Object.fromEntries(keyed.map(({ config, lanes }) => [config.name, lanes.waiting]))
+  }
+
   get isAnyClaiming(): boolean {
     return this.all.some(({ isClaiming }) => isClaiming)
   }

@@ -10,6 +10,8 @@ export interface LeaseThreadData {
   graceMs: number
   /** The skew of this machine's clock, as measured by the registration: the first heartbeat stores it. */
   skew: ClockSkew | undefined
+  /** What heartbeats report about claims, as JSON, until the main thread sends something newer. */
+  claims: string
   memory: SharedArrayBuffer
 }
 
@@ -20,8 +22,8 @@ export interface LeaseThreadData {
 export type LeaseThreadMessage =
   { type: 'up' } | { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
 
-/** What the thread is told: to renew at once, or to end. */
-export type LeaseThreadOrder = 'renew' | 'stop'
+/** What the thread is told: to renew at once, to end, or what the next heartbeats report about claims. */
+export type LeaseThreadOrder = 'renew' | 'stop' | { claims: string }
 
 /** The moments in the memory that both threads share, by the clock that they share too. */
 const moments = ['confirmed', 'turned', 'alive', 'deadline'] as const

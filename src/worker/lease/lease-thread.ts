@@ -19,7 +19,12 @@ const { url, schema, workerId, leaseMs, graceMs, memory, ...given } = workerData
 const stop = new AbortController()
 const stopped = once(stop.signal, 'abort')
 let hurry = new AbortController()
+let { claims } = given
 parentPort?.on('message', (order: LeaseThreadOrder) => {
+  if (typeof order === 'object') {
+    claims = order.claims
+    return
+  }
   if (order === 'stop') stop.abort()
   hurry.abort()
 })
@@ -96,7 +101,7 @@ for (;;) {
   const sentAt = process.hrtime.bigint()
   try {
     const rssBytes = process.memoryUsage.rss()
-    const said = { worker: workerId, leaseMs, rssBytes, skew }
+    const said = { worker: workerId, leaseMs, rssBytes, claims, skew }
     skew = await measureSkew(() => renew(database, said))
     if (skew === undefined) {
       tell({ type: 'lost' })

@@ -19,6 +19,8 @@ export interface LeaseConfig {
   graceMs: number
   /** The latest deadline of the running attempts, in `performance.now()`; -Infinity if none runs. */
   latestDeadline: () => number
+  /** What heartbeats report about claims, as JSON. */
+  claims: () => string
   /** Other workers have declared this one lost: no job here is ours any more. */
   onLost: () => void
   /** Not renewed for so long that other workers may soon take its jobs. */
@@ -62,6 +64,7 @@ export class Lease {
   readonly #config: LeaseConfig
   #memory = leaseMemory()
   #skew: ClockSkew | undefined
+  #claims = '{}'
   #thread: Thread | undefined
   #watch: NodeJS.Timeout | undefined
   #ticking: NodeJS.Timeout | undefined
@@ -147,6 +150,7 @@ export class Lease {
       graceMs,
       workerId,
       skew: this.#skew,
+      claims: this.#claims,
       memory: this.#memory,
     }
     store(this.#memory, 'turned', process.hrtime.bigint())
@@ -192,6 +196,13 @@ export class Lease {
     }
   }
 
+  #tellClaims(): void {
+    const claims = this.#config.claims()
+    if (claims === this.#claims) return
+    this.#claims = claims
+    this.#thread?.postMessage({ claims } satisfies LeaseThreadOrder)
+  }
+
   /** Writes that the main thread is alive, and notices when the machine was asleep. */
   #startTicking(): void {
     const { leaseMs, latestDeadline } = this.#config
@@ -206,6 +217,7 @@ export class Lease {
       const skippedMs = Date.now() - wall - (performance.now() - steady)
       wall = Date.now()
       steady = performance.now()
+      this.#tellClaims()
       // The steady clock stands still while a machine sleeps; the leases in the database do not.
       if (skippedMs > leaseMs / 2) this.#distrust()
     }

@@ -8,6 +8,7 @@ import type { PutAside } from '../../jobs/claim.ts'
 import type { Swept } from '../recovery/sweep.ts'
 import type { Fired } from '../../schedules/fires/tick.ts'
 import { Loop } from '../loop.ts'
+import { ClaimTimes } from './claim-times.ts'
 import type { Events } from './events.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { Logger } from './log.ts'
@@ -45,6 +46,7 @@ export class Numbers implements Part {
   readonly #stats: StatWriter
   readonly #errors: ErrorWriter
   readonly #times = new TimeReader()
+  readonly claimTimes = new ClaimTimes()
   readonly #loops: Loop[]
   #passes = 0
   #hasSettled = false

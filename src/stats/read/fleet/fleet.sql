@@ -14,7 +14,7 @@ with running as (
    group by worker_id
 )
 select clock.now as "asOf", worker.id, worker.started_at as "startedAt", worker.renewed_at as "renewedAt",
-       worker.lease_until as "leaseUntil", worker.lost_at as "lostAt", worker.about, worker.rss_bytes::float8 as "rssBytes",
+       worker.lease_until as "leaseUntil", worker.lost_at as "lostAt", worker.about, worker.rss_bytes::float8 as "rssBytes", worker.claims,
        worker.death, worker.wanted, coalesce(running.jobs, 0) as running,
        case when worker.lost_at is not null then 'lost'
             -- A heartbeat comes every third of a lease; two missing ones in a row are no coincidence.

@@ -1,3 +1,5 @@
+import { mergeClaims } from '../../../jobs/leases/claim-figures.ts'
+import type { ClaimFigures } from '../../../jobs/leases/claim-figures.ts'
 import { toWanted } from '../../../jobs/leases/wanted.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
@@ -29,6 +31,8 @@ export interface Fleet {
   workers: WorkerView[]
   leader: LeaderStatus | null
   services: ServiceStatus[]
+  /** Of the live workers, at their last heartbeats. */
+  claims: ClaimFigures
   asOf: Date
 }
 
@@ -37,6 +41,7 @@ interface WorkerRow extends Omit<
   'id' | 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds' | 'isLeader' | 'wanted'
 > {
   wanted: unknown
+  claims: unknown
   asOf: Date
   id: string | null
   about: unknown
@@ -56,6 +61,7 @@ export async function readFleet(db: Queryable): Promise<Fleet> {
     workers: rows.flatMap((row) => toWorker(row, leader?.workerId)),
     leader,
     services,
+    claims: mergeClaims(rows.flatMap(({ status, claims }) => (status === 'lost' ? [] : [claims]))),
     asOf: rows[0]?.asOf ?? new Date(),
   }
 }
