@@ -154,6 +154,7 @@ export function assemble(config: RuntimeConfig): Parts {
     report,
     events,
     announcer,
+    expireMs: 3 * worker.pollFloorMs + 1_000,
   })
   const recycling = new Recycling({
     afterMs: worker.stuck.recycleMs,
@@ -346,6 +347,7 @@ export function assemble(config: RuntimeConfig): Parts {
     bell,
     poll,
     lostReplies,
+    claimReport,
     reconciling,
     troubles,
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineJob, defineLimit } from '../../src/index.ts'
+import { defineJob, defineLimit, defineRate } from '../../src/index.ts'
 import type { JobContract } from '../../src/index.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { startOwnServer } from '../support/own-server.ts'
@@ -239,4 +239,53 @@ test('after a crash of the server a limit still counts the jobs that run', async
   await server.start()
   expect(await claim()).toEqual([])
   expect(await db.query(`select from stint.job where state = 'running'`)).toHaveLength(2)
+})
+
+test('limited tells which key or queue a limit or a rate has closed for a second, and when it is free', async () => {
+  const [keyed, whole, metered] = [newKeyed(), newKeyed(), newKeyed()]
+  const rate = defineRate({ name: newName('rate'), tokens: 1, per: '2s', burst: 1 })
+  const flow = [
+    defineLimit({ name: newName('keys'), covers: [{ queue: keyed.queue }], by: 'key', max: 1 }),
+    defineLimit({ name: newName('whole'), covers: [{ queue: whole.queue }], max: 1 }),
+    rate,
+  ]
+  const spending = defineJob({ kind: metered.kind, queue: metered.queue, rates: [rate.name] })
+  const { opened, open } = gate()
+  const queues = { [keyed.queue]: 4, [whole.queue]: 4, [metered.queue]: 4 }
+  const worker = await startWorker(scene, { queues, flow }, (one) =>
+    one
+      .handle(keyed, ({ key }) => (key === 'a' ? opened : undefined))
+      .handle(whole, () => opened)
+      .handle(spending, () => undefined),
+  )
+  await scene.stint.enqueueMany(keyed, [{ key: 'a' }, { key: 'a' }, { key: 'b' }])
+  await scene.stint.enqueueMany(whole, [{ key: 'a' }, { key: 'b' }])
+  await scene.stint.enqueueMany(spending, [1, 2])
+  const closedOnes = await worker.tells('limited', ({ state }) => state === 'closed', 3)
+  const byQueue = (queue: string) => closedOnes.filter((one) => one.queue === queue)
+  expect(byQueue(keyed.queue)).toMatchObject([{ key: 'a', by: 'limit' }])
+  expect(byQueue(whole.queue)).toMatchObject([{ key: null, by: 'limit' }])
+  expect(byQueue(metered.queue)).toMatchObject([{ key: null, by: 'rate' }])
+  for (const { forMs } of closedOnes) expect(forMs).toBeGreaterThanOrEqual(1_000)
+  open(undefined)
+  const freeOnes = await worker.tells('limited', ({ state }) => state === 'free', 3)
+  expect(new Set(freeOnes.map(({ queue, key }) => `${queue} ${key}`))).toEqual(
+    new Set(closedOnes.map(({ queue, key }) => `${queue} ${key}`)),
+  )
+  await worker.tells('succeeded', undefined, 7)
+})
+
+test('limited: a closed lane whose jobs are gone counts as free', async () => {
+  const job = newKeyed()
+  const limit = defineLimit({ name: newName('keys'), covers: [{ queue: job.queue }], by: 'key', max: 1 })
+  const { opened, open } = gate()
+  const options = { queues: { [job.queue]: 4 }, flow: [limit], pollFloor: '200ms' }
+  const worker = await startWorker(scene, options, (one) => one.handle(job, () => opened))
+  await scene.stint.enqueue(job, { key: 'a' })
+  await worker.tells('started')
+  const { id } = await scene.stint.enqueue(job, { key: 'a' })
+  await worker.tells('limited', ({ state }) => state === 'closed')
+  await scene.stint.cancel(id)
+  await worker.tells('limited', ({ state, key }) => state === 'free' && key === 'a')
+  open(undefined)
 })

@@ -180,6 +180,7 @@ const eventNames: readonly EventName[] = [
     'swept',
     'regressed',
     'unknownKinds',
+    'limited',
     'shed',
     'superseded',
     'fired',

@@ -10,6 +10,8 @@ import type { Events } from '../report/events.ts'
 import type { Numbers } from '../report/numbers.ts'
 import type { Report } from '../report/report.ts'
 import type { Troubles } from '../watch/troubles.ts'
+import { ClosedLanes } from './closed-lanes.ts'
+import type { LimitedAnswer } from './closed-lanes.ts'
 import type { LostReplies } from './lost-replies.ts'
 import type { FailingClaims } from './failing-claims.ts'
 
@@ -24,14 +26,24 @@ export interface ClaimReportParts {
   report: Report
   events: Events
   announcer: Pick<Announcer, 'askedToStop'>
+  /** How long after its last claim a closed lane counts as free. */
+  expireMs: number
 }
 
 /** What the answers to claims mean for the rest of the worker. */
 export class ClaimReport {
   readonly #parts: ClaimReportParts
+  readonly #closed: ClosedLanes
 
   constructor(parts: ClaimReportParts) {
     this.#parts = parts
+    const { expireMs, events } = parts
+    this.#closed = new ClosedLanes({
+      expireMs,
+      tell: (facts) => {
+        events.emit('limited', facts)
+      },
+    })
   }
 
   /** A claim returned `count` jobs; `isWell` unless the queue's other sort of claim failed last. */
@@ -49,6 +61,16 @@ export class ClaimReport {
   /** The statement of a claim took this long. */
   took(way: ClaimWay, ms: number): void {
     this.#parts.numbers.claimTimes.took(way, ms)
+  }
+
+  /** A claim under limits was answered. */
+  limited(answer: LimitedAnswer): void {
+    if (this.#parts.events.has('limited')) this.#closed.answered(answer, performance.now())
+  }
+
+  /** Lanes that no claim asks any more are not closed. */
+  expireClosed(): void {
+    this.#closed.expire(performance.now())
   }
 
   /** A claim failed; if it took jobs, reconciling finds them. */

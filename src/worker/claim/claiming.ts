@@ -7,6 +7,7 @@ import { LoopPart, newLoop } from '../part.ts'
 import type { Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import { claimOf } from './claim-report.ts'
+import type { ClaimReport } from './claim-report.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { LostReplies } from './lost-replies.ts'
 import type { Pools } from './pools.ts'
@@ -21,6 +22,7 @@ export interface ClaimingConfig {
   bell: Bell
   poll: Poll
   lostReplies: LostReplies
+  claimReport: Pick<ClaimReport, 'expireClosed'>
   /** Compares the jobs that run under this worker in the database with those that it holds. */
   reconciling: Loop
   troubles: Troubles
@@ -42,6 +44,14 @@ export class Claiming extends LoopPart {
         pass: () => {
           const oldest = performance.now() - prefetchTtlMs
           config.dispatcher.release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
+          return Promise.resolve()
+        },
+      }),
+      newLoop(config.troubles, {
+        name: 'closed lanes',
+        everyMs: 1_000,
+        pass: () => {
+          config.claimReport.expireClosed()
           return Promise.resolve()
         },
       }),

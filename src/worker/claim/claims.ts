@@ -53,7 +53,7 @@ export interface ClaimsConfig {
   kinds: string
   /** Jobs whose rows can neither be claimed nor put aside; they are skipped for a while. */
   parked?: Parked | undefined
-  report?: Pick<ClaimReport, 'took' | 'putAside' | 'partlyFailed' | 'displaced'> | undefined
+  report?: Pick<ClaimReport, 'took' | 'limited' | 'putAside' | 'partlyFailed' | 'displaced'> | undefined
 }
 
 /** Sends claims for one worker, and knows the leases of claims whose reply has not arrived. */
@@ -204,11 +204,9 @@ export class Claims {
     }
     pool.isBound = jobs.length < claimant.limit && (closed.isFull || closed.keys.size > 0)
     pool.closing.answered(closed, { sentAt, now: performance.now() })
-    if (closed.hasPolicy)
-      void this.#applyPolicies(
-        claimant.queue,
-        lanes.map(({ key }) => key),
-      )
+    const asked = lanes.map(({ key }) => key)
+    this.#config.report?.limited({ queue: claimant.queue, asked, jobs, closed })
+    if (closed.hasPolicy) void this.#applyPolicies(claimant.queue, asked)
     return { jobs, isAged }
   }
 

@@ -26,6 +26,17 @@ export interface PauseFacts {
   key: string | null
 }
 
+/** A lane that a limit or a rate closed: a key of a queue, or the whole queue. */
+export interface LimitedFacts {
+  queue: string
+  /** Null: the whole queue. */
+  key: string | null
+  by: 'limit' | 'rate'
+  state: 'closed' | 'free'
+  /** How long it has been closed, or was. */
+  forMs: number
+}
+
 /** The events of a worker, by name. Job events are emitted once their ending is stored, not before. */
 export interface WorkerEvents {
   /** It has its lease and claims. */
@@ -79,6 +90,11 @@ export interface WorkerEvents {
   regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */
   unknownKinds: [readonly UnknownKind[]]
+  /**
+   * A limit or a rate has let no job of a key, or of a whole queue, start for 1 s although some wait; and again when one starts,
+   * or none waits any more. As far as this worker's claims know.
+   */
+  limited: [LimitedFacts]
   /** A job that found no room was cancelled: its limit has `onLimit: 'drop-newest'`. */
   shed: [DisplacedJob]
   /** A newer job replaced this one, which was cancelled or asked to stop: its limit has `onLimit: 'latest-wins'`. */
