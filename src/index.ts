@@ -97,7 +97,7 @@ export type {
 } from './limits/rules/define-queue.ts'
 export { defineRate } from './limits/rules/define-rate.ts'
 export type { RateDefinition, RateRule } from './limits/rules/define-rate.ts'
-export type { PredicateName, Sees, WhyPredicate } from './limits/why/predicates.ts'
+export type { PredicateName, Sees, WhyPredicate } from './limits/why/verdict.ts'
 export type { WhyHolder } from './limits/why/words.ts'
 export type { Why, WhyOptions } from './limits/why/why.ts'
 export type { AttemptCause, WhyAttempt, WhyTwice } from './jobs/attempt/why-twice.ts'

@@ -26,6 +26,9 @@ export function aboutWorker({
     kinds: handlers.kinds,
     versions: JSON.parse(handlers.versions()) as Record<string, number>,
     batches: Object.fromEntries(batches.filter(([, size]) => size > 1)),
+    reserves: Object.fromEntries(
+      worker.queues.flatMap(({ name, reserve }) => (reserve === undefined ? [] : [[name, reserve]])),
+    ),
     schedules: schedules.map(({ name }) => name),
     limits: limitNames(worker.flow, handlers.contracts),
   }

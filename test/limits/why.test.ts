@@ -136,6 +136,36 @@ describe('a job that waits', () => {
     )
   })
 
+  test('worker: all of the queue drain or are paused', async () => {
+    const contract = scene.contract()
+    const { queue } = contract
+    const id = await scene.enqueue(contract)
+    const ask = (worker: string, state: string | null): Promise<unknown> =>
+      scene.query(`update stint.worker set wanted = jsonb_build_object('state', $2::text) where id = $1`, [
+        worker,
+        state,
+      ])
+    const one = await scene.worker(contract)
+    await ask(one, 'paused')
+    expect(await scene.first(id)).toBe(`worker: the worker of ${queue} is paused`)
+    const two = await scene.worker(contract)
+    expect((await scene.why(id)).claimable).toBe(true)
+    for (const worker of [one, two]) await ask(worker, 'draining')
+    expect(await scene.first(id)).toBe('worker: 2 workers, both draining')
+    expect((await scene.why(id)).claimable).toBe(false)
+    const failing = [{ queue, since: '', error: 'permission denied' }]
+    await ask(await scene.worker(contract), 'paused')
+    await scene.worker(contract, { about: { failing } })
+    expect(await scene.first(id)).toBe(
+      'worker: 4 workers: 2 draining, 1 paused, 1 cannot claim: permission denied',
+    )
+    // Neither the handlers nor the free slots of workers that claim nothing count.
+    await scene.worker(contract, { about: { kinds: [], versions: {} } })
+    expect(await scene.first(id)).toBe(
+      `handler: the worker of ${queue} does not handle ${contract.kind} v1: deploy the worker`,
+    )
+  })
+
   test('handler: no worker of the queue knows the kind, or its version', async () => {
     const contract = scene.contract(newName('image.resize'), 3)
     const { queue, kind } = contract
@@ -167,6 +197,32 @@ describe('a job that waits', () => {
       { id: one, workerId: worker, heldMs: 250_000, state: 'running' },
       { id: two, heldMs: 3_000 },
     ])
+  })
+
+  test('slot: the free ones are reserved for higher priorities', async () => {
+    const contract = scene.contract()
+    const reserves = { [contract.queue]: { slots: 2, priority: 50 } }
+    const worker = await scene.worker(contract, { slots: 3, about: { reserves } })
+    const [low, id] = [await scene.enqueue(contract), await scene.enqueue(contract, { priority: 49 })]
+    const high = await scene.enqueue(contract, { priority: 50 })
+    expect((await scene.why(id)).claimable).toBe(true)
+    await scene.run(low, worker)
+    expect(await scene.first(id)).toBe(
+      `slot: 2 of 3 slots free, reserved for priority 50 and up; longest held by …${low.slice(-4)}, 4m10s`,
+    )
+    expect((await scene.why(id)).claimable).toBe(false)
+    expect((await scene.why(high)).claimable).toBe(true)
+    // A person has raised the concurrency.
+    await scene.query(
+      `insert into stint.queue (name, concurrency, concurrency_until) values ($1, 4, 'infinity')`,
+      [contract.queue],
+    )
+    expect((await scene.why(id)).claimable).toBe(true)
+    await scene.query(
+      `update stint.worker set about = jsonb_set(about, $2, '{"slots": "x", "priority": []}') where id = $1`,
+      [worker, ['reserves', contract.queue]],
+    )
+    expect((await scene.why(id)).claimable).toBe(true)
   })
 
   test('breaker: open after failures, forced by a person, half-open', async () => {

@@ -23,6 +23,8 @@ export interface AboutWorker {
   versions: Readonly<Record<string, number>>
   /** Queue → jobs that one slot may take at once, where that is more than one. */
   batches: Readonly<Record<string, number>>
+  /** Queue → slots that only jobs from a priority up may take, where some are reserved. */
+  reserves: Readonly<Record<string, { slots: number; priority: number }>>
   /** Schedules in its code. */
   schedules: readonly string[]
   /** Limits and rates that its code declares or uses. */

@@ -4,6 +4,7 @@ import type { Queryable } from '../../db/statement.ts'
 import { factsSql } from './facts.sql.ts'
 import { holdersSql } from './holders.sql.ts'
 import { lastFailureSql } from './last-failure.sql.ts'
+import { limitedFactsSql } from './limited-facts.sql.ts'
 
 /** A time as jsonb prints it: ISO 8601, or `infinity`. */
 type Stamp = string | null
@@ -38,8 +39,14 @@ export interface WorkerFacts {
   handles: boolean | null
   version: unknown
   failing: unknown
+  /** What a person asked it to do. */
+  wanted: unknown
+  /** Its slots that are reserved, and from which priority up. */
+  reserve: unknown
   /** Jobs of the queue that it holds. */
   held: number
+  /** Those of them that may not take reserved slots. */
+  heldLow: number
 }
 
 export interface BreakerFacts {
@@ -73,8 +80,16 @@ export interface LimitFacts {
   onLimit: string
 }
 
-/** What decides whether a live job can be claimed: a row of facts.sql. */
-export interface Facts {
+/** What limits, rates and order say: a row of limited-facts.sql. All null for a queue that is not limited. */
+export interface LimitedFacts {
+  buckets: BucketFacts[] | null
+  limits: LimitFacts[] | null
+  /** The job that must start before this one. */
+  head: HolderFacts | null
+}
+
+/** What decides whether a live job can be claimed. */
+export interface Facts extends LimitedFacts {
   asOf: Date
   id: string
   state: JobState
@@ -87,6 +102,7 @@ export interface Facts {
   maxAttempts: number
   epoch: number
   cost: number
+  priority: number
   workerId: string | null
   startedAt: Date | null
   leaseUntil: Date | null
@@ -102,10 +118,6 @@ export interface Facts {
   slotHolders: HolderFacts[] | null
   lastWorker: { id: string; at: Stamp } | null
   breakers: BreakerFacts[] | null
-  buckets: BucketFacts[] | null
-  limits: LimitFacts[] | null
-  /** The job that must start before this one. */
-  head: HolderFacts | null
   /** Ready jobs ahead, of higher priority and of the same, each `most` at most. */
   higher: number
   earlier: number
@@ -120,16 +132,22 @@ export const most = 1_001
 export const mostKeys = 100
 export const mostHeld = 501
 
+const unlimited: LimitedFacts = { buckets: null, limits: null, head: null }
+
 /** Undefined for a job that is not live. */
 export async function readFacts(db: Queryable, id: string): Promise<Facts | undefined> {
-  type Row = Omit<Facts, 'failedWith'>
+  type Row = Omit<Facts, 'failedWith' | keyof LimitedFacts> & { isLimited: boolean }
   const [facts] = await run(db, factsSql, { id, most, mostKeys, mostHeld }, (row: Row) => row)
   if (facts === undefined) return undefined
   const [failure] =
     facts.state === 'retrying'
       ? await run(db, lastFailureSql, { id }, (row: { fingerprint: string }) => row.fingerprint)
       : []
-  return { ...facts, failedWith: failure ?? null }
+  const [limited = unlimited] =
+    facts.isLimited && facts.state !== 'running'
+      ? await run(db, limitedFactsSql, { id }, (row: LimitedFacts) => row)
+      : []
+  return { ...facts, ...limited, failedWith: failure ?? null }
 }
 
 /** Holders that are named at most. */

@@ -2,69 +2,27 @@ import { middleOf } from '../../core/histogram.ts'
 import { numberIn, numbersIn, textIn } from '../../core/json/stored-json.ts'
 import { span } from '../../core/span.ts'
 import { bounded, count, moment, msUntil, number, quoted, shortId, shown, toHolder } from './words.ts'
-import type { WhyHolder } from './words.ts'
-import { most, mostHeld, mostKeys } from './facts.ts'
-import type {
-  BreakerFacts,
-  BucketFacts,
-  Facts,
-  HolderFacts,
-  LimitFacts,
-  PauseFacts,
-  WorkerFacts,
-} from './facts.ts'
-
-/*
- * What must hold before a job is claimed, in the order in which people should look, with the sentence that is said where it does
- * not hold. Library, CLI, HTTP and dashboard show these sentences and make none of their own.
- */
-export const predicateNames = [
-  ...(['live', 'dependencies', 'due', 'open', 'worker', 'handler', 'slot'] as const),
-  ...(['breaker', 'rate', 'limit', 'order', 'turn', 'visible'] as const),
-] as const
-export type PredicateName = (typeof predicateNames)[number]
-
-/** One of the conditions of a claim. */
-export interface WhyPredicate {
-  name: PredicateName
-  /** Null if it was not judged, because another one decides. */
-  holds: boolean | null
-  /** In words; empty if there is nothing to say. */
-  says: string
-  /** The jobs that stand in the way, the longest first. */
-  holders?: WhyHolder[] | undefined
-  /** When it should hold again. */
-  clearsInMs?: number | undefined
-}
-
-/** Which other jobs may be named or counted; a queue stands for all its jobs. */
-export type Sees = (resource: { queue: string; kind?: string; key?: string | null }) => boolean
-
-export interface Judging {
-  facts: Facts
-  /** Of the first limit that is reached. */
-  holders: readonly HolderFacts[]
-  /** Undefined: all. */
-  sees: Sees | undefined
-}
-
-type Verdict = Omit<WhyPredicate, 'name'>
-const holds: Verdict = { holds: true, says: '' }
-const open: Verdict = { holds: null, says: '' }
+import { most, mostKeys } from './facts.ts'
+import type { BreakerFacts, BucketFacts, Facts, HolderFacts, LimitFacts, PauseFacts } from './facts.ts'
+import { holds, mayCount, open } from './verdict.ts'
+import type { Judging, Verdict, WhyPredicate } from './verdict.ts'
+import { canClaim, canRun, handler, slot, worker } from './worker-predicates.ts'
 
 /** The predicates of a job that waits, but for the last two. */
 export function judgeWaiting(judging: Judging): WhyPredicate[] {
   const { facts } = judging
   const workers = facts.workers ?? []
-  const able = workers.filter((worker) => canRun(worker, facts))
+  const claiming = workers.filter((one) => canClaim(one, facts.queue))
+  const judged = claiming.length === 0 ? workers : claiming
+  const able = judged.filter((worker) => canRun(worker, facts))
   return [
     { name: 'live', ...holds },
     { name: 'dependencies', ...dependencies(facts) },
     { name: 'due', ...due(facts, workers) },
     { name: 'open', ...isOpen(facts) },
     { name: 'worker', ...worker(facts, workers) },
-    { name: 'handler', ...(workers.length === 0 ? open : handler(facts, workers, able)) },
-    { name: 'slot', ...(able.length === 0 ? open : slot(judging, able)) },
+    { name: 'handler', ...(workers.length === 0 ? open : handler(facts, judged, able)) },
+    { name: 'slot', ...(able.length === 0 || claiming.length === 0 ? open : slot(judging, able)) },
     { name: 'breaker', ...breaker(facts) },
     { name: 'rate', ...rate(facts) },
     { name: 'limit', ...limit(judging) },
@@ -117,72 +75,6 @@ function isOpen({ queuePause, pauses, kind, key, asOf }: Facts): Verdict {
   })
   const last = Math.max(...all.map(([, { until }]) => msUntil(until, asOf)))
   return { holds: false, says: says.join('; '), ...clears(last) }
-}
-
-function worker({ queue, lastWorker, asOf }: Facts, workers: readonly WorkerFacts[]): Verdict {
-  if (workers.length === 0) {
-    const last =
-      lastWorker === null
-        ? ''
-        : `; the last, ${shortId(lastWorker.id)}, went ${span(-msUntil(lastWorker.at, asOf))} ago`
-    return { holds: false, says: `no live worker serves ${queue}${last}` }
-  }
-  const failures = workers.map(({ failing }) => failureOf(failing, queue))
-  const [first] = failures
-  if (first === undefined || failures.includes(undefined)) return holds
-  const who = workers.length === 1 ? 'the worker' : `all ${workers.length} workers`
-  return { holds: false, says: `${who} of ${queue} cannot claim: ${shown(first)}` }
-}
-
-/** Why a worker cannot claim from the queue; undefined if it can. */
-function failureOf(failing: unknown, queue: string): string | undefined {
-  if (!Array.isArray(failing)) return undefined
-  const mine: unknown = failing.find((one) => textIn(one, 'queue') === queue)
-  return mine === undefined ? undefined : (textIn(mine, 'error') ?? 'no reason is known')
-}
-
-/** A worker of another release may not have said which versions it knows. */
-function canRun({ version, handles }: WorkerFacts, facts: Facts): boolean {
-  return typeof version === 'number' ? version >= facts.version : version === null && handles === true
-}
-
-function handler(
-  { queue, kind, version }: Facts,
-  workers: readonly WorkerFacts[],
-  able: readonly unknown[],
-): Verdict {
-  if (able.length > 0) return holds
-  const known = [...new Set(workers.flatMap((one) => (typeof one.version === 'number' ? [one.version] : [])))]
-  const serve =
-    workers.length === 1
-      ? `the worker of ${queue} does not handle`
-      : `${workers.length} workers serve ${queue}, none handles`
-  const knows =
-    known.length === 0
-      ? ''
-      : ` (known: ${known
-          .sort((a, b) => a - b)
-          .map((one) => `v${one}`)
-          .join(', ')})`
-  return { holds: false, says: `${serve} ${kind} v${version}${knows}: deploy the worker` }
-}
-
-function slot({ facts, sees }: Judging, able: readonly WorkerFacts[]): Verdict {
-  const slotsOf = ({ slots, batch }: WorkerFacts): number => count(slots) * Math.max(1, count(batch))
-  const slots = able.reduce((sum, one) => sum + slotsOf(one), 0)
-  if (facts.running >= mostHeld) {
-    // The probe stopped and has not seen what the last workers hold: the figure of the leader decides.
-    if (facts.gaugedRunning === null) return open
-    if (facts.gaugedRunning < slots) return holds
-  } else if (able.some((one) => one.held < slotsOf(one))) return holds
-  const holders = (facts.slotHolders ?? []).filter((one) => sees === undefined || sees(one))
-  const [longest] = holders
-  const held =
-    longest === undefined
-      ? ''
-      : `; longest held by ${shortId(longest.id)}, ${span(-msUntil(longest.since, facts.asOf))}`
-  const says = mayCount(facts, sees) ? `0 of ${slots} slots free${held}` : `no slot is free${held}`
-  return { holds: false, says, holders: holders.map(toHolder(facts.asOf)) }
 }
 
 function breaker({ breakers, asOf }: Facts): Verdict {
@@ -366,11 +258,6 @@ function startsPerMs({ started }: Facts['pace'], asOf: Date): number {
 
 function aheadOf({ higher, earlier }: Facts): number {
   return Math.min(most, higher + earlier)
-}
-
-/** Whether the caller may know how many jobs its queue has. */
-function mayCount({ queue }: Facts, sees: Sees | undefined): boolean {
-  return sees === undefined || sees({ queue })
 }
 
 function clears(ms: number): Pick<Verdict, 'clearsInMs'> {

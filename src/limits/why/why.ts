@@ -10,8 +10,9 @@ import type { Facts } from './facts.ts'
 import { lockSql } from './lock.sql.ts'
 import { lockerSql } from './locker.sql.ts'
 import { openTransactionSql } from './open-transaction.sql.ts'
-import { judgeWaiting, predicateNames, reachedLimit, runningText, turn } from './predicates.ts'
-import type { PredicateName, Sees, WhyPredicate } from './predicates.ts'
+import { judgeWaiting, reachedLimit, runningText, turn } from './predicates.ts'
+import { predicateNames } from './verdict.ts'
+import type { PredicateName, Sees, WhyPredicate } from './verdict.ts'
 
 /** Why a job does not run, or what it waits for. */
 export interface Why {

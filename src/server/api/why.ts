@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { predicateNames } from '../../limits/why/predicates.ts'
+import { predicateNames } from '../../limits/why/verdict.ts'
 import { Id, State, Time } from './common.ts'
 
 export const WhyHolder = z
