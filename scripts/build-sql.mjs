@@ -83,7 +83,8 @@ function camelCase(name) {
 
 function moduleFor(path) {
   const name = relative(source, path)
-  const isScript = name.startsWith(join('schema', 'migrations')) || basename(path) === 'roles.sql'
+  const isScript =
+    name.startsWith(join('schema', 'migrations')) || ['roles.sql', 'test-tables.sql'].includes(basename(path))
   const { parts, params } = compile(readStatement(path), { keepComments: isScript })
   const toStatement = `${relative(dirname(path), join(source, 'db'))}/statement.ts`
   const identifier = isScript

@@ -187,6 +187,9 @@ test('the public names equal the committed list', async () => {
         "nodeListener",
         "startOperationsWorker",
       ],
+      "stint/testing": [
+        "testStint",
+      ],
       "stint/typeorm": [
         "typeorm",
       ],

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { render } from '../src/db/statement.ts'
 import type { Statement } from '../src/db/statement.ts'
+import { testTablesScript } from '../src/testing/test-tables.sql.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
 const source = join(import.meta.dirname, '../src')
 // COPY cannot be prepared; test/enqueue.test.ts runs it.
-const scripts = /migrations|roles\.sql|enqueue-copy\.sql/
+const scripts = /migrations|roles\.sql|test-tables\.sql|enqueue-copy\.sql/
 const statements = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
   (name) => name.endsWith('.sql.ts') && !scripts.test(name),
 )
@@ -16,6 +17,8 @@ const statements = readdirSync(source, { recursive: true, encoding: 'utf8' }).fi
 let db: TestDatabase
 beforeAll(async () => {
   db = await createTestDatabase()
+  // For the statements of stint/testing.
+  await db.query(render(testTablesScript, 'stint'))
 })
 afterAll(() => db.drop())
 

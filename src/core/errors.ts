@@ -49,6 +49,7 @@ export const errorCodes = [
   'embedded-unsupported',
   'embedded-refused',
   'embedded-failed',
+  'drain-timeout',
 ] as const
 
 export type ErrorCode = (typeof errorCodes)[number]

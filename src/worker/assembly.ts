@@ -92,9 +92,11 @@ export interface Parts {
   readonly numbers: Numbers
   readonly rates: Rates
   readonly breakers: Breakers
+  readonly scout: Scout
   readonly dispatcher: Dispatcher
   readonly recycling: Recycling
   readonly scheduler: Scheduler
+  readonly recovery: Recovery
   readonly listening: Listening
   readonly claiming: Claiming
   readonly watchdog: Watchdog
@@ -387,9 +389,11 @@ export function assemble(config: RuntimeConfig): Parts {
     numbers,
     rates,
     breakers,
+    scout,
     dispatcher,
     recycling,
     scheduler,
+    recovery,
     listening,
     claiming,
     watchdog,

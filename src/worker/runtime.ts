@@ -7,23 +7,29 @@ import type { HeldJob } from './attempt/held-job.ts'
 import type { Part } from './part.ts'
 import { stop } from './stop.ts'
 
+/** What a worker itself decides about its runtime. */
+export type OwnConfig = Omit<RuntimeConfig, 'url' | 'giveUp' | 'drain'>
+
+/** The method by which a worker tells its configuration. */
+export const runtimeConfig: unique symbol = Symbol('stint.worker.runtime-config')
+
 /** The running parts of a worker, and the order in which they start and stop. */
 export class Runtime {
   readonly #config: RuntimeConfig
-  readonly #parts: Parts
+  readonly parts: Parts
 
   constructor(config: RuntimeConfig) {
     this.#config = config
-    this.#parts = assemble(config)
+    this.parts = assemble(config)
   }
 
   get workerId(): string {
-    return this.#parts.tenure.workerId
+    return this.parts.tenure.workerId
   }
 
   async start(): Promise<void> {
     const { children, scheduler, tenure, beside, upkeep, watchdog, numbers, breakers, claiming, about } =
-      this.#parts
+      this.parts
     await children.check()
     await this.#patiently(async (db) => {
       await scheduler.synchronise(db)
@@ -36,12 +42,12 @@ export class Runtime {
   }
 
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
-    await stop(this.#parts, { drainMs, hurry, leaseMs: this.#config.worker.leaseMs })
+    await stop(this.parts, { drainMs, hurry, leaseMs: this.#config.worker.leaseMs })
   }
 
   /** Releases everything after a start that failed. */
   async abandon(): Promise<void> {
-    const { listening, tenure, children, upkeep, db, txDb } = this.#parts
+    const { listening, tenure, children, upkeep, db, txDb } = this.parts
     listening.close()
     await tenure.abandon()
     await children.close()
@@ -52,7 +58,7 @@ export class Runtime {
   /** Why it cannot do its work now; empty if it can. */
   health(): string[] {
     const { leaseMs, sweepEveryMs } = this.#config.worker
-    const { tenure, troubles, watchdog, claiming, beside } = this.#parts
+    const { tenure, troubles, watchdog, claiming, beside } = this.parts
     const patienceMs = Math.max(leaseMs, 3 * sweepEveryMs, 120_000)
     // These parts stand still during a drain, which may take long: that is no reason to be killed.
     const working: readonly Part[] = tenure.isClosed ? [] : [claiming, ...beside]
@@ -62,12 +68,12 @@ export class Runtime {
 
   /** Fails the job that threw an error that was never caught; false if it does not run here. */
   failUncaught(jobId: string, thrown: unknown): boolean {
-    return failUncaught(jobId, thrown, this.#parts.givingUp)
+    return failUncaught(jobId, thrown, this.parts.givingUp)
   }
 
   /** Notes an error that a job threw after its attempt was over. */
   noteLate(held: HeldJob, thrown: unknown): void {
-    noteLate(held, thrown, this.#parts.givingUp)
+    noteLate(held, thrown, this.parts.givingUp)
   }
 
   /**
@@ -77,7 +83,7 @@ export class Runtime {
   async #patiently(work: (db: Database) => Promise<void>): Promise<void> {
     const { url, worker } = this.#config
     const { schema, leaseMs } = worker
-    if (deadlineMsOf(leaseMs) === longestDeadlineMs) return work(this.#parts.db)
+    if (deadlineMsOf(leaseMs) === longestDeadlineMs) return work(this.parts.db)
     const deadlineMs = longestDeadlineMs
     const db = new Database({ url, schema, deadlineMs, poolSize: 1, applicationName: 'stint worker' })
     // Not awaited: on a network that drops all packets the connection would never close.
@@ -96,7 +102,7 @@ export class Runtime {
     events.emit('ready', { workerId })
     const queues = Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency]))
     log.info({ workerId, queues, concurrency: worker.concurrency, kinds: handlers.kinds }, 'worker ready')
-    for (const about of handlers.outside(this.#parts.served.queues))
+    for (const about of handlers.outside(this.parts.served.queues))
       log.warn(about, 'a handler is for jobs of a queue that this worker does not serve')
   }
 }

@@ -65,6 +65,11 @@ export class Scheduler extends LoopPart {
     else void this.#loop.runOnce()
   }
 
+  /** Fires all schedules that are due now. */
+  fireDue(): Promise<void> {
+    return this.#loop.runOnce()
+  }
+
   /** No further pass begins. */
   close(): void {
     this.#isStopped = true

@@ -28,7 +28,8 @@ import type { Logger } from './report/log.ts'
 import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
 import { reach } from './reach.ts'
-import { Runtime } from './runtime.ts'
+import { Runtime, runtimeConfig } from './runtime.ts'
+import type { OwnConfig } from './runtime.ts'
 import { catchUncaught } from './attempt/uncaught.ts'
 
 const workerBrand: unique symbol = Symbol.for('stint.worker') as never
@@ -232,6 +233,18 @@ export class Worker {
     return { handlers: this.#handlers, blobs: this.#config.blobs }
   }
 
+  /** @internal What it is made of, for `stint/testing` to run its jobs without a start. */
+  [runtimeConfig](): OwnConfig {
+    return {
+      worker: this.#config,
+      index: this.#index,
+      handlers: this.#handlers,
+      schedules: this.#schedules,
+      events: this.#events,
+      log: this.#log,
+    }
+  }
+
   async #start(): Promise<void> {
     try {
       // Without the heartbeat's file there is no use in waiting for a database.
@@ -244,13 +257,8 @@ export class Worker {
       await this.#startHealth()
       await this.#checkSchema(url)
       this.#runtime = new Runtime({
-        worker: this.#config,
-        index: this.#index,
+        ...this[runtimeConfig](),
         url,
-        handlers: this.#handlers,
-        schedules: this.#schedules,
-        events: this.#events,
-        log: this.#log,
         giveUp: (error, options) => {
           this.#giveUp(error, options)
         },

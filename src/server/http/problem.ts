@@ -264,6 +264,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     detail: 'The embedded server did not start.',
     headers: soon,
   },
+  'drain-timeout': {
+    status: 500,
+    title: 'A drain took too long',
+    detail: 'A test did not end its jobs in time.',
+  },
 }
 
 function ofStintError(error: StintError): HttpProblem {

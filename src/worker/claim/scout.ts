@@ -75,6 +75,13 @@ export class Scout implements Part {
     return Math.min(this.#nextDueAt, this.#nextSurveyAt, walkAt, pauseEndsAt)
   }
 
+  /** Whether it looks for ready jobs, or is about to. */
+  get isLooking(): boolean {
+    const isSurveying = this.#surveyingSince !== undefined || this.#nextSurveyAt === 0
+    const isWalking = ({ since, nextAt }: Walk): boolean => since !== undefined || nextAt !== Infinity
+    return isSurveying || [...this.#walks.values()].some(isWalking)
+  }
+
   readonly turns: readonly Watched[] = [
     { name: 'survey', since: () => this.#surveyingSince },
     { name: 'promote', since: () => this.#promotingSince },

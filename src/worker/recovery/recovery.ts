@@ -55,6 +55,7 @@ const unknownKindsEveryMs = 30_000
 /** Finds jobs that no handler works on: those of lost workers, and claims of this worker whose reply was lost. */
 export class Recovery extends LoopPart {
   readonly reconciling: Loop
+  readonly sweeping: Loop
 
   constructor(config: RecoveryConfig) {
     const { worker, held, lostReplies, troubles } = config
@@ -82,6 +83,7 @@ export class Recovery extends LoopPart {
     })
     super([reconciling, sweeping, unknownKinds])
     this.reconciling = reconciling
+    this.sweeping = sweeping
   }
 }
 

@@ -1,0 +1,5 @@
+export { testStint } from './testing/test-stint.ts'
+export type { TestStint, TestStintOptions, TestWorkerOptions } from './testing/test-stint.ts'
+export type { TestClock } from './testing/clock.ts'
+export type { Drained, DrainOptions } from './testing/drain.ts'
+export type { EnqueuedRecord, ExpectEnqueuedOptions, PartOf } from './testing/enqueued.ts'

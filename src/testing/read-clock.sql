@@ -1,0 +1,2 @@
+-- The time of this database.
+select stint.now() as at
