@@ -64,7 +64,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
 
 export const filesOfLane: readonly string[] =
   lane === undefined
-    ? ['src/**/*.test.ts', 'test/**/*.test.ts']
+    ? ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts']
     : form === 'short'
       ? slices[lane]
       : [...workers, ...clients, ...trouble, ...services, ...people]
