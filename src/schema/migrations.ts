@@ -14,7 +14,8 @@ import { claimLimitedScript } from './migrations/0012_claim_limited.sql.ts'
 import { breakersScript } from './migrations/0013_breakers.sql.ts'
 import { pressureScript } from './migrations/0014_pressure.sql.ts'
 import { stepsScript } from './migrations/0015_steps.sql.ts'
-import { waitingScript } from './migrations/0016_waiting.sql.ts'
+import { flowsScript } from './migrations/0016_flows.sql.ts'
+import { waitingScript } from './migrations/0017_waiting.sql.ts'
 
 export interface Migration {
   version: number
@@ -38,6 +39,7 @@ export const migrations: readonly Migration[] = [
   breakersScript,
   pressureScript,
   stepsScript,
+  flowsScript,
   waitingScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -82,6 +82,7 @@ grant execute on function stint.is_search(text[]) to stint_producer, stint_worke
 grant execute on function stint.is_job_options(jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue_jobs(jsonb, boolean) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.enqueue_flows(text) to stint_producer, stint_worker, stint_operator;
 
 grant select, update, delete on stint.job to stint_worker;
 grant select, insert on stint.finished, stint.attempt, stint.log to stint_worker;
@@ -104,6 +105,20 @@ grant execute on function stint.mail_lock(uuid) to stint_worker;
 grant execute on function stint.is_awaited(jsonb, text, jsonb) to stint_worker;
 grant execute on function stint.suspend(jsonb, uuid) to stint_worker;
 grant execute on function stint.signal(uuid, text, jsonb, text, text, uuid) to stint_producer, stint_worker, stint_operator;
+
+-- Workers store flows that handlers make, and count endings. An operator cancels flows, and an act on a job of a flow leaves a
+-- row for the counts; a viewer sees flows without the results in them.
+grant select, insert, update, delete
+   on stint.flow, stint.flow_node, stint.flow_ending, stint.flow_output, stint.job_watch to stint_worker;
+grant insert (node, member, waits) on stint.job to stint_worker;
+grant execute on function stint.count_endings(uuid[]) to stint_worker;
+grant execute on function stint.note_node_endings(jsonb) to stint_worker;
+grant execute on function stint.fire_edges(jsonb) to stint_worker;
+grant execute on function stint.milliseconds(jsonb) to stint_worker;
+grant select on stint.flow, stint.flow_node, stint.flow_ending to stint_viewer;
+grant insert on stint.flow_ending to stint_operator;
+grant update (cancel_at, cancel_reason) on stint.flow to stint_operator;
+grant select, insert, delete on stint.flow_output to stint_operator;
 
 -- Upkeep by a worker: the worker says when, the functions decide what is old. It does not own history, so it drops a
 -- day under a short lock; only the owner can detach the day first, without that lock.
@@ -181,8 +196,10 @@ grant update (status, resolved_at, resolved_in, ignored_until, regressed_at) on 
 grant insert on stint.finished, stint.blob to stint_operator;
 -- A replay restores all columns of a dead letter.
 grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_start, progress, failures,
-              attempts_before, replaces)
+              attempts_before, replaces, node, member)
    on stint.job to stint_operator;
+-- An edited copy of a dead letter takes its place in its flow.
+grant update (flow_id, node, member) on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
 grant insert, update on stint.queue to stint_operator;
 grant update (wanted) on stint.worker to stint_operator;

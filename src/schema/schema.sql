@@ -251,6 +251,59 @@ create table stint.fire (
   at timestamp with time zone not null default stint.now()
 );
 
+create table stint.flow (
+  id uuid not null,
+  type text not null default 'flow'::text,
+  name text not null,
+  parent_id uuid,
+  open_nodes integer not null,
+  created_at timestamp with time zone not null default stint.now(),
+  ended_at timestamp with time zone,
+  unique_key text,
+  cancel_at timestamp with time zone,
+  cancel_reason text
+);
+
+create table stint.flow_ending (
+  flow_id uuid not null,
+  node smallint,
+  succeeded integer not null default 0,
+  dead integer not null default 0,
+  cancelled integer not null default 0,
+  written_at timestamp with time zone not null default stint.now()
+);
+
+create table stint.flow_node (
+  flow_id uuid not null,
+  node smallint not null,
+  name text not null,
+  needs smallint not null default 0,
+  chances smallint not null default 0,
+  total integer not null,
+  remaining integer not null,
+  succeeded integer not null default 0,
+  dead integer not null default 0,
+  cancelled integer not null default 0,
+  skips boolean not null default false,
+  is_decided boolean not null default false,
+  has_ended boolean not null default false,
+  has_died boolean not null default false,
+  is_complete boolean not null default false,
+  on_succeeded smallint[],
+  on_ended smallint[],
+  on_dead smallint[]
+);
+
+create table stint.flow_output (
+  flow_id uuid not null,
+  node smallint not null,
+  member integer not null,
+  job_id uuid not null,
+  state stint.job_state not null,
+  result jsonb,
+  error jsonb
+);
+
 create table stint.gauge_refresh (
   id boolean not null default true,
   refreshed_at timestamp with time zone,
@@ -328,6 +381,11 @@ create table stint.job (
   node smallint,
   member integer,
   waits jsonb
+);
+
+create table stint.job_watch (
+  target_id uuid not null,
+  job_id uuid not null
 );
 
 create table stint.leader (
@@ -726,6 +784,18 @@ alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY[
 
 alter table stint.fire add constraint fire_pkey PRIMARY KEY (schedule, fire_at);
 
+alter table stint.flow add constraint flow_in_bounds CHECK (((type = ANY (ARRAY['flow'::text, 'children'::text])) AND ((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((octet_length(unique_key) >= 1) AND (octet_length(unique_key) <= 512))));
+
+alter table stint.flow add constraint flow_pkey PRIMARY KEY (id);
+
+alter table stint.flow_ending add constraint flow_ending_in_bounds CHECK ((((succeeded >= 0) AND (succeeded <= 1000000)) AND ((dead >= '-1000000'::integer) AND (dead <= 1000000)) AND ((cancelled >= 0) AND (cancelled <= 1000000))));
+
+alter table stint.flow_node add constraint flow_node_in_bounds CHECK (((node >= 0) AND ((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((total >= 0) AND (total <= 10000000))));
+
+alter table stint.flow_node add constraint flow_node_pkey PRIMARY KEY (flow_id, node);
+
+alter table stint.flow_output add constraint flow_output_pkey PRIMARY KEY (flow_id, node, member);
+
 alter table stint.gauge_refresh add constraint gauge_refresh_one CHECK (id);
 
 alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (id);
@@ -743,6 +813,8 @@ alter table stint.job add constraint job_in_bounds CHECK (((state < 'succeeded':
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
 
 alter table stint.job add constraint job_pkey PRIMARY KEY (id);
+
+alter table stint.job_watch add constraint job_watch_pkey PRIMARY KEY (target_id, job_id);
 
 alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
 
@@ -864,6 +936,12 @@ alter table stint.error_hour set (fillfactor=80);
 
 alter table stint.fire set (autovacuum_vacuum_scale_factor=0.05);
 
+alter table stint.flow set (fillfactor=70);
+
+alter table stint.flow_ending set (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0);
+
+alter table stint.flow_node set (fillfactor=50);
+
 alter table stint.gauge_refresh set (fillfactor=10);
 
 alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor=0.05);
@@ -970,6 +1048,16 @@ CREATE INDEX fire_asked ON stint.fire USING btree (schedule, job_id) WHERE (outc
 
 CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL);
 
+CREATE INDEX flow_cancelled ON stint.flow USING btree (id) WHERE ((cancel_at IS NOT NULL) AND (ended_at IS NULL));
+
+CREATE INDEX flow_ended ON stint.flow USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX flow_ending_flow ON stint.flow_ending USING btree (flow_id);
+
+CREATE INDEX flow_open ON stint.flow USING btree (id) WHERE (ended_at IS NULL);
+
+CREATE INDEX flow_parent ON stint.flow USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+
 CREATE INDEX http_reply_expiry ON stint.http_reply USING btree (expires_at);
 
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
@@ -989,6 +1077,8 @@ CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'ru
 CREATE INDEX job_running_limited ON stint.job USING btree (queue, claim_seq) WHERE ((state = 'running'::stint.job_state) AND (claim_seq IS NOT NULL));
 
 CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
+
+CREATE INDEX job_watch_job ON stint.job_watch USING btree (job_id);
 
 CREATE INDEX limit_cover_name ON stint.limit_cover USING btree (type, name, queue);
 
@@ -1011,6 +1101,8 @@ CREATE INDEX signal_job ON stint.signal USING btree (job_id, name, id);
 CREATE INDEX stat_minute_raw ON stint.stat_minute USING btree (minute) WHERE (process <> '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE INDEX stat_settle_minute ON stint.stat_settle USING btree (minute);
+
+CREATE UNIQUE INDEX flow_unique ON stint.flow USING btree (name, unique_key) WHERE ((unique_key IS NOT NULL) AND (ended_at IS NULL));
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 
@@ -1521,6 +1613,109 @@ AS $function$
    where rate.name = of_name
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.count_endings(flows uuid[])
+ RETURNS TABLE(type text, id uuid, queue text, priority smallint, key text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+declare
+  free          uuid[];
+  cancelled_ids uuid[];
+  changes       jsonb;
+  edges         jsonb;
+begin
+  free := array(select f.id from stint.flow as f where f.id = any(flows) for no key update skip locked);
+  return query
+  select 'busy', f.id, null::text, null::smallint, null::text
+    from stint.flow as f
+   where f.id = any(flows)
+     and f.id <> all(free);
+
+  with taken as (
+    delete from stint.flow_ending as e
+     where e.flow_id = any(free)
+    returning e.flow_id, e.node, e.succeeded, e.dead, e.cancelled
+  ), cancelling as materialized (
+    select distinct t.flow_id from taken as t where t.node is null
+  ), summed as (
+    select ended.flow_id, ended.node,
+           least(sum(ended.succeeded), 1000000)::integer as succeeded,
+           least(greatest(sum(ended.dead), -1000000), 1000000)::integer as dead,
+           least(sum(ended.cancelled), 1000000)::integer as cancelled
+      from (select t.flow_id, t.node, t.succeeded, t.dead, t.cancelled from taken as t where t.node is not null
+             union all
+            -- A cancelled flow is not held open by its dead jobs: each of its nodes is looked at again.
+            select n.flow_id, n.node, 0, 0, 0 from cancelling as c join stint.flow_node as n on n.flow_id = c.flow_id) as ended
+     group by ended.flow_id, ended.node
+  ), added as (
+    select o.flow_id, o.node, o.is_decided, o.has_ended, o.has_died, o.is_complete, o.remaining > 0 as was_open,
+           o.remaining - (s.succeeded + s.dead + s.cancelled) as remaining,
+           o.succeeded + s.succeeded as succeeded, o.dead + s.dead as dead, o.cancelled + s.cancelled as cancelled,
+           o.skips or exists (select from cancelling as c where c.flow_id = o.flow_id) as skips,
+           s.dead > 0 as dies
+      from summed as s
+      join stint.flow_node as o on o.flow_id = s.flow_id and o.node = s.node
+  ), counted as (
+    update stint.flow_node as n
+       set remaining   = a.remaining,
+           succeeded   = a.succeeded,
+           dead        = a.dead,
+           cancelled   = a.cancelled,
+           skips       = a.skips,
+           is_decided  = a.is_decided or a.remaining <= 0 and a.dead <= 0 or a.skips and a.dead > 0,
+           has_ended   = a.has_ended or a.remaining <= 0,
+           has_died    = a.has_died or a.dead > 0,
+           is_complete = a.is_complete or a.remaining <= 0 and (a.dead <= 0 or a.skips)
+      from added as a
+     where n.flow_id = a.flow_id
+       and n.node = a.node
+    returning n.flow_id, n.on_succeeded, n.on_ended, n.on_dead,
+              n.cancelled <= 0 and n.dead <= 0 as succeeds, n.has_died as had_death,
+              n.is_decided and not a.is_decided as decides,
+              n.has_ended and not a.has_ended as ends_first,
+              n.has_died and not a.has_died as dies_first,
+              n.is_complete and not a.is_complete as completes,
+              a.was_open and n.remaining <= 0 as ends, a.dies
+  ), edge as (
+    select c.flow_id, unnest(c.on_succeeded) as node, c.succeeds as fires from counted as c where c.decides
+     union all
+    select c.flow_id, unnest(c.on_ended), true from counted as c where c.ends_first
+     union all
+    select c.flow_id, unnest(c.on_dead), c.dies_first from counted as c where c.dies_first or c.decides and not c.had_death
+  ), fired as (
+    select e.flow_id, e.node, count(*) filter (where e.fires) as fires, count(*) filter (where not e.fires) as losses
+      from edge as e
+     group by e.flow_id, e.node
+  ), changed as (
+    select c.flow_id, count(*) filter (where c.completes) as completed, bool_or(c.ends) as ends, bool_or(c.dies) as dies
+      from counted as c
+     where c.completes or c.ends or c.dies
+     group by c.flow_id
+  )
+  select (select jsonb_agg(to_jsonb(c)) from changed as c),
+         (select jsonb_agg(to_jsonb(f)) from fired as f),
+         (select array_agg(c.flow_id) from cancelling as c)
+    into changes, edges, cancelled_ids;
+
+  if cancelled_ids is not null then
+    update stint.flow as f
+       set cancel_at     = stint.now(),
+           cancel_reason = 'the job that made it was cancelled'
+     where f.id = any(cancelled_ids)
+       and f.cancel_at is null;
+  end if;
+  if changes is not null then
+    return query select 'ready', null::uuid, w.queue, w.priority, w.key from stint.note_node_endings(changes) as w;
+  end if;
+  if edges is not null then
+    return query select 'ready', null::uuid, r.queue, r.priority, r.key from stint.fire_edges(edges) as r;
+  end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)
  RETURNS record
  LANGUAGE plpgsql
@@ -1618,6 +1813,112 @@ begin
   id := placed.job_id;
   duplicate := placed.outcome <> 'stored';
   replaced := placed.outcome = 'replaced';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.enqueue_flows(flows text)
+ RETURNS TABLE(ordinal integer, flow_id uuid, outcome text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  given   jsonb := flows::jsonb;
+  added   uuid[];
+  stored  uuid[] := '{}';
+  pending integer;
+begin
+  for try in 1 .. 100 loop
+    -- In the order of the unique keys, so that two calls never wait for each other.
+    with new_flow as (
+      insert into stint.flow as f (id, type, name, parent_id, open_nodes, unique_key)
+      select g.id, 'flow', g.name, g."parentId", jsonb_array_length(g.nodes), g."uniqueKey"
+        from jsonb_to_recordset(given) as g (id uuid, name text, "parentId" uuid, "uniqueKey" text, nodes jsonb)
+       order by g.name, g."uniqueKey", g.id
+      on conflict do nothing
+      returning f.id
+    )
+    select array_agg(n.id) from new_flow as n into added;
+    stored := stored || added;
+
+    -- An open flow with the same unique key may have ended between the two statements: then try again.
+    select count(*)
+      from jsonb_to_recordset(given) as g (id uuid, name text, "uniqueKey" text)
+     where not exists (select from stint.flow as f where f.id = g.id)
+       and not exists (select
+                         from stint.flow as f
+                        where f.name = g.name
+                          and f.unique_key = g."uniqueKey"
+                          and f.unique_key is not null
+                          and f.ended_at is null)
+      into pending;
+    exit when pending = 0;
+  end loop;
+  if pending > 0 then
+    raise exception 'could not store % flows after 100 tries', pending using errcode = 'serialization_failure';
+  end if;
+
+  insert into stint.flow_node (flow_id, node, name, needs, chances, skips, total, remaining, on_succeeded, on_ended, on_dead)
+  select f.id, n.place - 1, n.name, n.needs, n.chances, coalesce(n.skips, false), size.jobs, size.jobs,
+         n."onSucceeded", n."onEnded", n."onDead"
+    from jsonb_to_recordset(given) as f (id uuid, nodes jsonb)
+   cross join lateral rows from (
+           jsonb_to_recordset(f.nodes) as (
+             name text, needs smallint, chances smallint, skips boolean, "onSucceeded" smallint[], "onEnded" smallint[],
+             "onDead" smallint[], groups jsonb))
+         with ordinality as n (name, needs, chances, skips, "onSucceeded", "onEnded", "onDead", groups, place)
+   cross join lateral (
+           select coalesce(sum(jsonb_array_length(g -> 'ids')), 0)::integer as jobs from jsonb_array_elements(n.groups) as g) as size
+   where f.id = any(stored);
+
+  insert into stint.job (
+    id, state, queue, kind, key, priority, run_at, max_attempts, version,
+    correlation_id, traceparent, tracestate, parent_id, flow_id, node, member, deadline_at, search, options, waits,
+    input, input_blob)
+  select job.id,
+         case when n.needs > 0 then 'waiting' when due.at > stint.now() then 'scheduled' else 'ready' end::stint.job_state,
+         g.queue, g.kind, g.key, g.priority,
+         case when n.needs > 0 then stint.now() + interval '3652.5 days' else due.at end,
+         g."maxAttempts", g.version, g."correlationId", g.traceparent, g.tracestate, g."parentId",
+         f.id, n.place - 1, job.place,
+         coalesce(g."deadlineAt", case when n.needs <= 0 then due.at + g."deadlineMs" * interval '1 millisecond' end),
+         g.tokens, g.options,
+         case when n.needs > 0 then jsonb_strip_nulls(jsonb_build_object(
+                'node', true, 'delayMs', g."delayMs", 'deadlineMs', case when g."deadlineAt" is null then g."deadlineMs" end)) end,
+         case when g."inputBlob" is null then job.input end, g."inputBlob"
+    from jsonb_to_recordset(given) as f (id uuid, nodes jsonb)
+   cross join lateral rows from (
+           jsonb_to_recordset(f.nodes) as (needs smallint, groups jsonb)) with ordinality as n (needs, groups, place)
+   cross join lateral jsonb_to_recordset(n.groups) as g (
+           queue text, kind text, key text, priority smallint, "runAt" timestamptz, "delayMs" float8,
+           "maxAttempts" integer, version smallint, "correlationId" text, traceparent text, tracestate text,
+           "parentId" uuid, "deadlineAt" timestamptz, "deadlineMs" float8, tokens text[], options jsonb,
+           ids uuid[], places integer[], inputs jsonb, "inputBlob" text)
+   cross join lateral (
+           select coalesce(g."runAt", stint.now() + g."delayMs" * interval '1 millisecond', stint.now()) as at) as due
+   cross join lateral rows from (unnest(g.ids), unnest(g.places), jsonb_array_elements(g.inputs)) as job (id, place, input)
+   where f.id = any(stored);
+
+  insert into stint.blob (key, job_id)
+  select g.value ->> 'inputBlob', (g.value -> 'ids' ->> 0)::uuid
+    from jsonb_to_recordset(given) as f (id uuid, nodes jsonb)
+   cross join lateral jsonb_array_elements(f.nodes) as n
+   cross join lateral jsonb_array_elements(n.value -> 'groups') as g
+   where f.id = any(stored)
+     and g.value ? 'inputBlob'
+  on conflict do nothing;
+
+  return query
+  select (g.place - 1)::integer, coalesce(own.id, held.id), case when own.id is not null then 'stored' else 'kept' end
+    from rows from (jsonb_to_recordset(given) as (id uuid, name text, "uniqueKey" text)) with ordinality as g (id, name, "uniqueKey", place)
+    left join stint.flow as own on own.id = g.id
+    left join stint.flow as held
+      on own.id is null
+     and held.name = g.name
+     and held.unique_key = g."uniqueKey"
+     and held.unique_key is not null
+     and held.ended_at is null
+   order by g.place;
 end
 $function$;
 
@@ -1806,6 +2107,79 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.fire_edges(edges jsonb)
+ RETURNS TABLE(queue text, priority smallint, key text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  starting_flows uuid[];
+  starting_nodes smallint[];
+  skipped_flows  uuid[];
+  skipped_nodes  smallint[];
+begin
+  with reached as (
+    update stint.flow_node as n
+       set needs   = n.needs - e.fires,
+           chances = n.chances - e.fires - e.losses
+      from jsonb_to_recordset(edges) as e (flow_id uuid, node smallint, fires smallint, losses smallint)
+     where n.flow_id = e.flow_id
+       and n.node = e.node
+    returning n.flow_id, n.node,
+              n.needs + e.fires > 0 and n.needs <= 0 as starts,
+              n.needs > 0 and n.needs > n.chances as is_skipped
+  )
+  select array_agg(r.flow_id) filter (where r.starts), array_agg(r.node) filter (where r.starts),
+         array_agg(r.flow_id) filter (where r.is_skipped), array_agg(r.node) filter (where r.is_skipped)
+    from reached as r
+    into starting_flows, starting_nodes, skipped_flows, skipped_nodes;
+
+  -- By id, and the state as text: the planner takes the index of waiting jobs for empty, and compared each with each.
+  if starting_flows is not null then
+    return query
+    with released as (
+      update stint.job as j
+         set state       = case when wait.delay > interval '0' then 'scheduled' else 'ready' end::stint.job_state,
+             run_at      = stint.now() + wait.delay,
+             deadline_at = coalesce(j.deadline_at, stint.now() + wait.delay + wait.deadline),
+             waits       = null
+        from unnest(starting_flows, starting_nodes) as s (flow_id, node)
+       cross join lateral (
+               select m.id as job_id, coalesce(stint.milliseconds(m.waits -> 'delayMs'), interval '0') as delay,
+                      stint.milliseconds(m.waits -> 'deadlineMs') as deadline
+                 from stint.job as m
+                where m.flow_id = s.flow_id
+                  and m.node = s.node
+               offset 0) as wait
+       where j.id = wait.job_id
+         and j.state::text = 'waiting'
+      returning j.queue::text, j.priority, j.key
+    )
+    select distinct r.queue, r.priority, r.key from released as r;
+  end if;
+
+  if skipped_flows is not null then
+    return query
+    with skipped as (
+      update stint.job as j
+         set state         = 'ready',
+             run_at        = stint.now(),
+             cancel_at     = coalesce(j.cancel_at, stint.now()),
+             cancel_reason = coalesce(j.cancel_reason, 'skipped: a job that it needs did not succeed'),
+             waits         = null
+       where j.id = any(array(
+               select m.id
+                 from unnest(skipped_flows, skipped_nodes) as s (flow_id, node)
+                cross join lateral (
+                        select o.id from stint.job as o where o.flow_id = s.flow_id and o.node = s.node offset 0) as m))
+         and j.state::text = 'waiting'
+      returning j.queue::text, j.priority, j.key
+    )
+    select distinct s.queue, s.priority, s.key from skipped as s;
+  end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.has_ended(ended_id uuid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1987,6 +2361,20 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.milliseconds(value jsonb)
+ RETURNS interval
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(value) is distinct from 'number' then
+    return null;
+  end if;
+  return least(greatest(value::numeric, 0), 315576000000)::float8 * interval '1 millisecond';
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.most_cost(of_queue text, of_kinds jsonb)
  RETURNS jsonb
  LANGUAGE sql
@@ -2037,6 +2425,50 @@ BEGIN ATOMIC
    WHERE (known.flush < excluded.flush);
  SELECT stint.now() AS now;
 END;
+
+CREATE OR REPLACE FUNCTION stint.note_node_endings(changes jsonb)
+ RETURNS TABLE(queue text, priority smallint, key text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  parents  uuid[];
+  children uuid[];
+  are_over boolean[];
+begin
+  with noted as (
+    update stint.flow as f
+       set open_nodes = f.open_nodes - c.completed,
+           ended_at   = coalesce(f.ended_at, case when f.open_nodes <= c.completed then stint.now() end)
+      from jsonb_to_recordset(changes) as c (flow_id uuid, completed integer, ends boolean, dies boolean)
+     where f.id = c.flow_id
+    returning f.id, f.parent_id, c.dies, case f.type when 'children' then c.ends else f.open_nodes <= 0 end as is_over
+  )
+  select array_agg(n.parent_id), array_agg(n.id), array_agg(n.is_over)
+    from noted as n
+   where n.parent_id is not null
+     and (n.is_over or n.dies)
+    into parents, children, are_over;
+  if parents is null then
+    return;
+  end if;
+  -- By id, and the state as text: the planner takes the index of waiting jobs for empty, and compared each with each.
+  return query
+  with woken as (
+    update stint.job as j
+       set state  = 'ready',
+           run_at = stint.now()
+     where j.id = any(parents)
+       and j.state::text = 'waiting'
+       and exists (select
+                     from unnest(parents, children, are_over) as w (parent_id, flow_id, is_over)
+                    where w.parent_id = j.id
+                      and case j.waits -> 'flows' ->> w.flow_id::text when 'ended' then w.is_over when 'dead' then true end)
+    returning j.queue::text, j.priority, j.key
+  )
+  select distinct w.queue, w.priority, w.key from woken as w;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.note_refused(refused jsonb)
  RETURNS void
