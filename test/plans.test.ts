@@ -163,6 +163,8 @@ describe(`${jobs} jobs`, () => {
         back = Update job(gone, job_pkey)
         killed = Delete job(gone, job_pkey)
         buried = Insert dead(killed(Result))
+        member_ended = Insert flow_ending(Aggregate(buried))
+        output = Insert flow_output(buried)
         counted = Insert stat_settle(Aggregate(Append(back, killed)))
         noted = Insert attempt(gone)
         Append(back, buried)

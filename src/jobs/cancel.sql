@@ -8,11 +8,13 @@ with gone as (
   insert into stint.stat_settle (minute, queue, kind, cancelled)
   select date_trunc('minute', stint.now()), queue, kind, 1
     from gone
-)
+),
+-- include: jobs/cancelled-members
 insert into stint.finished (
+  node, member,
   -- include: jobs/finished-columns
 )
-select :reason::text,
+select node, member, :reason::text,
        -- include: jobs/cancelled
   from gone
 returning id

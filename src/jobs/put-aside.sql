@@ -11,11 +11,27 @@ with gone as (
   insert into stint.stat_settle (minute, queue, kind, dead)
   select date_trunc('minute', stint.now()), queue, kind, 1
     from gone
+), member_ended as (
+  insert into stint.flow_ending (flow_id, node, dead)
+  select flow_id, node, 1
+    from gone
+   where flow_id is not null
+     and node is not null
+), output as (
+  insert into stint.flow_output (flow_id, node, member, job_id, state, error)
+  select flow_id, node, member, id, 'dead',
+         jsonb_build_object('class', 'invalid', 'name', 'StintError', 'code', 'invalid-row', 'message', 'Its row cannot be claimed.')
+    from gone
+   where flow_id is not null
+     and node is not null
+     and member is not null
+  on conflict do nothing
 )
 insert into stint.dead (
+  node, member,
   -- include: jobs/dead-columns
 )
-select id, queue, kind, left(key, 128), priority, attempt, max_attempts, crashes, epoch, version,
+select node, member, id, queue, kind, left(key, 128), priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id,
        case when search is not null

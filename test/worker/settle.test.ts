@@ -52,7 +52,7 @@ function newSettler(): {
     handlers: new Handlers(),
     announcer: { stored: () => undefined },
     notes: { log: () => undefined, flush: () => Promise.resolve() },
-    troubles: { of: fail, ofJobs: fail, wentWell: () => undefined },
+    troubles: { of: fail, ofJobs: fail, beside: fail, wentWell: () => undefined },
     budgets: { place: (_, retry) => retry },
   })
   const settle = async (ended: Ended): Promise<void> => {

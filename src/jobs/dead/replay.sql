@@ -11,16 +11,17 @@ with back as (
      and discarded_at is null
      and replaced_by is null
   returning *
-)
+),
+-- include: jobs/replayed-members
 insert into stint.job (
   id, created_at, run_at, state, epoch, attempt, max_attempts, attempts_before, crashes, priority, version,
   queue, kind, key, input, input_blob, unique_key, unique_until_start,
-  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+  correlation_id, traceparent, tracestate, parent_id, flow_id, node, member, search, options, replaces
 )
 select id, created_at, stint.now() + :delayMs::float8 * interval '1 millisecond',
        case when :delayMs::float8 > 0 then 'scheduled' else 'ready' end::stint.job_state,
        epoch, attempt, attempt + max_attempts - coalesce(attempts_before, 0), attempt, 0, priority, version,
        queue, kind, key, input, input_blob, unique_key, unique_until_start,
-       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+       correlation_id, traceparent, tracestate, parent_id, flow_id, node, member, search, options, replaces
   from back
 returning id

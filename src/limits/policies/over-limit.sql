@@ -80,11 +80,14 @@ with rule as materialized (
   select date_trunc('minute', stint.now()), queue, kind, count(*)
     from gone
    group by queue, kind
-), kept as (
+),
+-- include: jobs/cancelled-members
+, kept as (
   insert into stint.finished (
+    node, member,
     -- include: jobs/finished-columns
   )
-  select (select reason from over_limit where over_limit.id = gone.id),
+  select node, member, (select reason from over_limit where over_limit.id = gone.id),
          -- include: jobs/cancelled
     from gone
   returning id, kind, key, reason, (select on_limit from over_limit where over_limit.id = finished.id) as policy

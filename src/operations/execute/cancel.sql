@@ -15,11 +15,14 @@ with target as materialized (
   select date_trunc('minute', stint.now()), queue, kind, count(*)
     from gone
    group by queue, kind
-), ended as (
+),
+-- include: jobs/cancelled-members
+, ended as (
   insert into stint.finished (
+    node, member,
     -- include: jobs/finished-columns
   )
-  select :reason::text,
+  select node, member, :reason::text,
          -- include: jobs/cancelled
     from gone
 ), asked as (

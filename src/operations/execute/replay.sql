@@ -19,16 +19,18 @@ with target as materialized (
      and discarded_at is null
      and replaced_by is null
   returning *
-), stored as (
+),
+-- include: jobs/replayed-members
+, stored as (
   insert into stint.job (
     id, created_at, run_at, state, epoch, attempt, max_attempts, attempts_before, crashes, priority, version,
     queue, kind, key, input, input_blob, unique_key, unique_until_start,
-    correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+    correlation_id, traceparent, tracestate, parent_id, flow_id, node, member, search, options, replaces
   )
   select id, created_at, stint.now(), 'ready',
          epoch, attempt, attempt + max_attempts - coalesce(attempts_before, 0), attempt, 0, priority, version,
          queue, kind, key, input, input_blob, unique_key, unique_until_start,
-         correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+         correlation_id, traceparent, tracestate, parent_id, flow_id, node, member, search, options, replaces
     from back
   returning id
 )

@@ -118,11 +118,14 @@ with held as materialized (
   select date_trunc('minute', stint.now()), queue, kind, count(*)
     from gone
    group by queue, kind
-), ended as (
+),
+-- include: jobs/cancelled-members
+, ended as (
   insert into stint.finished (
+    node, member,
     -- include: jobs/finished-columns
   )
-  select 'its schedule fired again',
+  select node, member, 'its schedule fired again',
          -- include: jobs/cancelled
     from gone
   returning id

@@ -49,7 +49,7 @@ export type Outcome =
     }
   /** The process it ran in ended under it. */
   | { type: 'crashed'; delayMs: number; reason: string }
-  | { type: 'cancelled'; reason: string }
+  | { type: 'cancelled'; reason: string; steps?: string | undefined }
   | { type: 'snoozed'; delayMs: number; reason: string | null }
   /** It waits for a time or a signal, without a slot. */
   | {

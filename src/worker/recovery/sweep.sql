@@ -39,9 +39,10 @@ with gone as materialized (
   returning *
 ), buried as (
   insert into stint.dead (
+    node, member,
     -- include: jobs/dead-columns
   )
-  select id, queue, kind, key, priority, attempt, max_attempts, least(crashes + suspect::integer + 1, 32767), epoch, version,
+  select node, member, id, queue, kind, key, priority, attempt, max_attempts, least(crashes + suspect::integer + 1, 32767), epoch, version,
          created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
          correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
          progress, failures, attempts_before, replaces, unique_key, unique_until_start,
@@ -55,7 +56,22 @@ with gone as materialized (
            'causes', '[]'::jsonb),
          substr(md5('crash ' || kind), 1, 16)
     from killed
-  returning id, queue, kind, attempt
+  returning id, queue, kind, attempt, flow_id, node, member, error
+), member_ended as (
+  insert into stint.flow_ending (flow_id, node, dead)
+  select flow_id, node, count(*)
+    from buried
+   where flow_id is not null
+     and node is not null
+   group by flow_id, node
+), output as (
+  insert into stint.flow_output (flow_id, node, member, job_id, state, error)
+  select flow_id, node, member, id, 'dead', error
+    from buried
+   where flow_id is not null
+     and node is not null
+     and member is not null
+  on conflict do nothing
 ), counted as (
   insert into stint.stat_settle (minute, queue, kind, lease_expired, dead)
   select date_trunc('minute', stint.now()), queue, kind, count(*), count(*) filter (where is_dead)

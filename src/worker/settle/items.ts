@@ -30,6 +30,31 @@ export function suspensionsOf(group: readonly Ended[]): Suspension[] {
   })
 }
 
+/** One JSON object of records of steps by id; null if no job has records. */
+export function stepsOf(group: readonly Ended[]): string | null {
+  const members = group.flatMap(({ held, outcome }) => {
+    const steps = recordsOf(outcome)
+    return steps === undefined ? [] : [`"${held.job.id}":${steps}`]
+  })
+  return members.length === 0 ? null : `{${members.join(',')}}`
+}
+
+function recordsOf(outcome: Outcome): string | undefined {
+  return outcome.type === 'succeeded' || outcome.type === 'cancelled' ? outcome.steps : undefined
+}
+
+/** Whether it ends by a statement of src/flows, because it is in a flow or has records of steps. */
+export function isLinked({ held, outcome }: Ended): boolean {
+  const isFinal = outcome.type === 'succeeded' || outcome.type === 'cancelled' || outcome.type === 'dead'
+  return isFinal && ((held.job.more?.flowId ?? null) !== null || recordsOf(outcome) !== undefined)
+}
+
+/** The characters of its values that have no other limit. */
+export function sizeOf(outcome: Outcome): number {
+  const result = outcome.type === 'succeeded' ? outcome.result : undefined
+  return (result?.length ?? 0) + (recordsOf(outcome)?.length ?? 0)
+}
+
 export function itemsOf(group: readonly Ended[]): string {
   return JSON.stringify(Object.fromEntries(group.map((ended) => [ended.held.job.id, itemOf(ended)])))
 }
@@ -102,8 +127,11 @@ export function withoutContent<One extends Ended>(ended: One): One {
   const { outcome } = ended
   const note = 'The database could not store what was here'
   switch (outcome.type) {
-    case 'succeeded':
-      return { ...ended, outcome: { ...outcome, result: JSON.stringify({ 'stint:unstorable': note }) } }
+    case 'succeeded': {
+      const result = JSON.stringify({ 'stint:unstorable': note })
+      const steps = outcome.steps === undefined ? undefined : '[]'
+      return { ...ended, outcome: { ...outcome, result, steps } }
+    }
     case 'retry':
     case 'dead': {
       const { class: failureClass, fingerprint } = outcome.error

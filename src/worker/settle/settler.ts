@@ -25,7 +25,19 @@ import type { Ended, Outcome } from '../attempt/outcome.ts'
 import type { Handlers } from '../handlers.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
-import { itemsOf, leasesOf, resultsOf, statementOf, suspensionsOf, withoutContent } from './items.ts'
+import { FlowCounts } from './flow-counts.ts'
+import {
+  isLinked,
+  itemsOf,
+  leasesOf,
+  resultsOf,
+  sizeOf,
+  statementOf,
+  suspensionsOf,
+  withoutContent,
+} from './items.ts'
+import { Lane } from './lane.ts'
+import { storeLinked } from './linked.ts'
 import type { RetryBudgets } from './retry-budgets.ts'
 import { succeedIn } from './succeed-with-children.ts'
 
@@ -42,7 +54,7 @@ export interface SettlerConfig {
   announcer: Pick<Announcer, 'stored'>
   /** Notes in a job's log that a part of its row was cut. */
   notes: Pick<Notes, 'log' | 'flush'>
-  troubles: Pick<Troubles, 'of' | 'ofJobs' | 'wentWell'>
+  troubles: Pick<Troubles, 'of' | 'ofJobs' | 'beside' | 'wentWell'>
   /** Says when retries may come. */
   budgets: Pick<RetryBudgets, 'place'>
 }
@@ -61,6 +73,8 @@ interface OpenGroup {
 }
 
 interface Sending {
+  /** Where it waits for its turn. */
+  lane: Lane<Pending>
   /** An earlier try may have been stored. */
   wasUnknown?: boolean
   /** It is tried now and then, apart from all others. */
@@ -69,40 +83,43 @@ interface Sending {
   wasCut?: boolean
 }
 
-/** Past this a statement is no faster; an uncapped one grew with the square of its rows. */
-const maxBatch = 1_000
 const maxBatchBytes = 1024 * 1024
-const maxInFlight = 2
 
 /**
  * Stores how attempts ended: grouped by the way they ended, capped, each batch one statement under the fence.
  *
- * A batch is sent at once when none is on its way, otherwise with all that gathers meanwhile. A batch holds a job once,
- * and only under the newest lease that this process has for it; an older lease is sent alone, because a statement with
- * two lists (ids, leases) would accept a late result of job X under lease A if X runs here again under B and B is also
- * in the batch.
+ * A batch (lane.ts) holds a job once, and only under the newest lease that this process has for it; an older lease is
+ * sent alone, because a statement with two lists (ids, leases) would accept a late result of job X under lease A if X
+ * runs here again under B and B is also in the batch.
  *
  * No ending is dropped while the process lives: a settle whose reply was lost is sent again with the same lease, and
  * rows that then do not match are looked up: settled by the first try, or lost.
  */
 export class Settler implements Part {
   readonly #config: SettlerConfig
-  #waiting: Pending[] = []
-  #inFlight = 0
-  #isScheduled = false
-  /** When a try last got an answer, also a failure, while there was something to settle. */
-  #turnedAt = 0
-  #idle: (() => void)[] = []
+  readonly #plain = this.#newLane()
+  /** Endings with a flow or records cost more: they take none of the places of the plain ones. */
+  readonly #linked = this.#newLane()
+  readonly #counts: FlowCounts
 
   constructor(config: SettlerConfig) {
     this.#config = config
+    this.#counts = new FlowCounts(config)
+  }
+
+  #newLane(): Lane<Pending> {
+    const lane: Lane<Pending> = new Lane((batch) =>
+      Promise.all(this.#groups(batch).map((group) => this.#send(group, { lane }))),
+    )
+    return lane
   }
 
   /** Stores an ending. Resolves once it is stored or refused: only then there is room for another job. */
   settle({ held, outcome, ranMs }: Ended): Promise<Settled> {
     return new Promise((resolve) => {
-      this.#waiting.push({ held, outcome: this.#placed(held, outcome), ranMs, resolve })
-      this.#schedule()
+      const ended = { held, outcome: this.#placed(held, outcome), ranMs, resolve }
+      const lane = isLinked(ended) ? this.#linked : this.#plain
+      lane.add(ended)
     })
   }
 
@@ -112,36 +129,14 @@ export class Settler implements Part {
 
   /** Since when it has got no answer, while there is something to settle. */
   readonly turns: readonly Watched[] = [
-    { name: 'settle', since: () => (this.#inFlight > 0 ? this.#turnedAt : undefined) },
+    { name: 'settle', since: () => this.#plain.since },
+    { name: 'settle-linked', since: () => this.#linked.since },
   ]
 
   /** Resolves when all endings have been stored or refused. */
-  stop(): Promise<void> {
-    if (this.#waiting.length === 0 && this.#inFlight === 0) return Promise.resolve()
-    return new Promise((resolve) => this.#idle.push(resolve))
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#inFlight >= maxInFlight) return
-    // While a batch is on its way there is time to gather; a full batch need not wait.
-    if (this.#inFlight > 0 && this.#waiting.length < maxBatch / 2) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      void this.#flush()
-    })
-  }
-
-  async #flush(): Promise<void> {
-    const batch = this.#waiting.splice(0, maxBatch)
-    if (batch.length > 0) {
-      if (this.#inFlight++ === 0) this.#turnedAt = performance.now()
-      if (this.#waiting.length >= maxBatch / 2) this.#schedule()
-      await Promise.all(this.#groups(batch).map((group) => this.#send(group)))
-      this.#inFlight--
-    }
-    if (this.#waiting.length > 0) this.#schedule()
-    else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  async stop(): Promise<void> {
+    await Promise.all([this.#plain.idle(), this.#linked.idle()])
+    await this.#counts.stop()
   }
 
   /** Groups by ending; an item is alone if it has children, or a lease that is not the newest. */
@@ -151,16 +146,14 @@ export class Settler implements Part {
     for (const ended of batch) {
       const { held, outcome } = ended
       const isAlone =
-        !this.#config.held.isCurrent(held) ||
-        outcome.type === 'handed-over' ||
-        (outcome.type === 'succeeded' && outcome.children.length > 0)
+        !this.#config.held.isCurrent(held) || outcome.type === 'handed-over' || hasChildren(ended)
       if (isAlone) {
         groups.push([ended])
         continue
       }
       const { workerId } = held
       const statement = statementOf(outcome)
-      const bytes = outcome.type === 'succeeded' ? (outcome.result?.length ?? 0) : 0
+      const bytes = sizeOf(outcome)
       // There are a few at most, and nearly always one: a key of text for each job costs more than this search.
       const current = open.find((one) => one.statement === statement && one.workerId === workerId)
       if (current !== undefined && current.bytes + bytes <= maxBatchBytes) {
@@ -182,7 +175,7 @@ export class Settler implements Part {
    */
   async #send(
     group: readonly Pending[],
-    { wasUnknown = false, isParked = false, wasCut = false }: Sending = {},
+    { lane, wasUnknown = false, isParked = false, wasCut = false }: Sending,
   ): Promise<void> {
     const { db, handlers, troubles } = this.#config
     let isRepeat = wasUnknown
@@ -196,10 +189,10 @@ export class Settler implements Part {
         const endings = isBare ? found.map(withoutContent) : found
         const moved = new Set(await withPartitions(db, () => this.#store(endings)))
         await this.#conclude(endings, moved, isRepeat)
-        this.#turnedAt = performance.now()
+        lane.turned()
         return
       } catch (error) {
-        this.#turnedAt = performance.now()
+        lane.turned()
         // Not an error of the database: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
         if (isRefusal(error)) {
@@ -207,7 +200,7 @@ export class Settler implements Part {
             const { contract } = handlers.get(ended.held.job.kind)
             return { ...ended, outcome: this.#placed(ended.held, failedWith(ended.held, contract, error)) }
           })
-          await this.#send(failed, { wasUnknown: isRepeat })
+          await this.#send(failed, { lane, wasUnknown: isRepeat })
           return
         }
         const trouble = classify(error)
@@ -221,7 +214,8 @@ export class Settler implements Part {
         if (isOneJobs && group.length > 1) {
           const middle = Math.ceil(group.length / 2)
           const halves = [group.slice(0, middle), group.slice(middle)]
-          await Promise.all(halves.map((half) => this.#send(half, { wasUnknown: isRepeat, wasCut: isCut })))
+          const sending = { lane, wasUnknown: isRepeat, wasCut: isCut }
+          await Promise.all(halves.map((half) => this.#send(half, sending)))
           return
         }
         // Perhaps only the details of the ending are refused. If the ending fails without them too, they are kept.
@@ -235,7 +229,7 @@ export class Settler implements Part {
           )
         else troubles.of('settle', error)
         if (isOneJobs && !isParked) {
-          void this.#send(group, { wasUnknown: isRepeat, wasCut: isCut, isParked: true })
+          void this.#send(group, { lane, wasUnknown: isRepeat, wasCut: isCut, isParked: true })
           return
         }
         const longestMs = trouble === 'broken' ? 30_000 : 2_000
@@ -268,6 +262,7 @@ export class Settler implements Part {
     if (missing.length === 0) {
       troubles.wentWell('settle')
       this.#announceChildren(group)
+      this.#count(group)
       for (const ended of group) answer(ended, 'stored')
       return
     }
@@ -279,7 +274,9 @@ export class Settler implements Part {
     await this.#noteRefused(refused)
     if (refused.length < group.length) troubles.wentWell('settle')
     const lost = new Set(refused)
-    this.#announceChildren(group.filter((ended) => !lost.has(ended)))
+    const stored = group.filter((ended) => !lost.has(ended))
+    this.#announceChildren(stored)
+    this.#count(stored)
     for (const ended of group) answer(ended, lost.has(ended) ? 'refused' : 'stored')
   }
 
@@ -290,6 +287,15 @@ export class Settler implements Part {
         for (const { hint } of outcome.children) hints.add(hint)
     }
     if (hints.size > 0) this.#config.announcer.stored(hints)
+  }
+
+  /** Their flows are counted soon: what waits for these endings may start. */
+  #count(group: readonly Ended[]): void {
+    const flows = group.flatMap(({ held, outcome }) => {
+      const flow = held.job.more?.flowId ?? null
+      return flow !== null && isFinal(outcome) ? [flow] : []
+    })
+    if (flows.length > 0) this.#counts.ended(flows)
   }
 
   /** A note for people; it must not delay or fail anything else. */
@@ -315,9 +321,10 @@ export class Settler implements Part {
     const [first] = group
     if (first === undefined) return Promise.resolve([])
     const batch = { ...leasesOf(group), lockMs: db.lockWaitMs }
+    if (isLinked(first) && !hasChildren(first)) return storeLinked(db, group, batch.lockMs)
     switch (first.outcome.type) {
       case 'succeeded':
-        return first.outcome.children.length > 0
+        return hasChildren(first)
           ? db.transaction((tx) => succeedIn(tx, first))
           : succeed(db, { ...batch, results: resultsOf(group) })
       case 'completed':
@@ -363,6 +370,15 @@ export class Settler implements Part {
 
 function hintOf({ queue, priority, key }: WokenJob): JobHint {
   return { queue, priority, keyed: key !== null, key: key ?? undefined, inMs: 0 }
+}
+
+function hasChildren({ outcome }: Ended): boolean {
+  return outcome.type === 'succeeded' && outcome.children.length > 0
+}
+
+/** Whether the job does not run again by itself. */
+function isFinal({ type }: Outcome): boolean {
+  return type === 'succeeded' || type === 'completed' || type === 'dead' || type === 'cancelled'
 }
 
 function answer({ held, outcome, ranMs, resolve }: Pending, type: Settled['type']): void {

@@ -3,14 +3,17 @@ import { refusalOf } from '../../jobs/new/refusal.ts'
 import { sendBatch } from '../../jobs/new/send-batch.ts'
 import { succeed } from '../../jobs/settle.ts'
 import type { Child, Ended } from '../attempt/outcome.ts'
-import { leasesOf, resultsOf } from './items.ts'
+import { isLinked, leasesOf, resultsOf } from './items.ts'
+import { storeLinked } from './linked.ts'
 
 /**
  * Completes a job and stores its children in one transaction; stores nothing if the lease is gone. If a child is
  * refused, it throws an error that `isRefusal` recognises: the transaction has to be rolled back.
  */
 export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
-  const moved = await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
+  const moved = isLinked(ended)
+    ? await storeLinked(tx, [ended], null)
+    : await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
   const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
   if (moved.length > 0 && children.length > 0) await storeChildren(tx, children)
   return moved

@@ -189,8 +189,8 @@ export const mutants: readonly Mutant[] = [
     caughtBy: 'settle.backlog',
     file: 'worker/settle/settler.js',
     edits: edit(
-      'this.#waiting.push({ held, outcome: this.#placed(held, outcome), ranMs, resolve });',
-      `resolve({ type: 'stored', held, outcome, ranMs }); this.#waiting.push({ held, outcome, ranMs, resolve });`,
+      'const ended = { held, outcome: this.#placed(held, outcome), ranMs, resolve };',
+      `resolve({ type: 'stored', held, outcome, ranMs }); const ended = { held, outcome, ranMs, resolve };`,
     ),
   },
   {

@@ -14,6 +14,7 @@ with gone as (
            offset :skip::integer
             limit :limit::integer
               for update of dead skip locked))
-  returning id
-)
+  returning id, flow_id, node
+),
+-- include: jobs/discarded-members
 select count(*)::integer as removed from gone
