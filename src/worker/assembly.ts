@@ -367,7 +367,7 @@ export function assemble(config: RuntimeConfig): Parts {
         termMs: leaseMs,
         holder: () => tenure.workerId,
         about: { host: hostname(), pid: process.pid },
-        services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => activity.at }),
+        services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => activity.at, announcer }),
         onTrouble: (name, error) => {
           troubles.beside(`upkeep: ${name}`, error)
         },

@@ -5,6 +5,8 @@ import { serviceEveryMs } from '../../stats/read/fleet/upkeep.ts'
 import { Gauges } from '../../stats/write/gauges.ts'
 import type { GaugesConfig } from '../../stats/write/gauges.ts'
 import { rollUp } from '../../stats/write/roll-up.ts'
+import { FlowUpkeep } from './flows.ts'
+import type { FlowAnnouncer } from './flows.ts'
 import { pruneDead } from './prune/dead.ts'
 import { pruneExpired } from './prune/expired.ts'
 import { pruneFires } from './prune/fires.ts'
@@ -16,6 +18,8 @@ import { ShortKept } from './prune/short-kept.ts'
 
 export interface ServicesConfig extends GaugesConfig {
   blobs?: BlobStore | undefined
+  /** Tells workers what a pass has released. */
+  announcer?: FlowAnnouncer | undefined
 }
 
 /** What the leader does. A new service is one more line here and one in `serviceEveryMs`. */
@@ -26,8 +30,9 @@ export function usualServices(config: ServicesConfig): Service[] {
 /** A service without its interval; `serviceEveryMs` has it, for the doctor too. */
 type Work = Omit<Service, 'name' | 'everyMs'> & { name: keyof typeof serviceEveryMs }
 
-function workOf({ blobs, stirredAt }: ServicesConfig): Work[] {
+function workOf({ blobs, stirredAt, announcer }: ServicesConfig): Work[] {
   const shortKept = new ShortKept()
+  const flows = new FlowUpkeep({ announcer, stirredAt })
   const gauges = new Gauges({ stirredAt })
   return [
     { name: 'partitions', runOnce: (db) => ensurePartitions(db) },
@@ -36,6 +41,8 @@ function workOf({ blobs, stirredAt }: ServicesConfig): Work[] {
     { name: 'dead-letters', runOnce: pruneDead },
     { name: 'fires', runOnce: pruneFires },
     { name: 'expired', runOnce: pruneExpired },
+    { name: 'flows', runOnce: (db, context) => flows.tend(db, context) },
+    { name: 'flow-repairs', runOnce: (db, context) => flows.repair(db, context) },
     { name: 'gauges', runOnce: (db) => gauges.turn(db) },
     { name: 'roll-up', runOnce: rollUp },
     { name: 'old-numbers', runOnce: pruneNumbers },

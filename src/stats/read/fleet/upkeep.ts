@@ -44,6 +44,8 @@ export const serviceEveryMs = {
   'dead-letters': 10 * minuteMs,
   fires: 10 * minuteMs,
   expired: 5 * minuteMs,
+  flows: 1_000,
+  'flow-repairs': minuteMs,
   gauges: gaugesEveryMs,
   'roll-up': 5 * minuteMs,
   'old-numbers': 60 * minuteMs,

@@ -1,0 +1,96 @@
+import { run } from '../../db/statement.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { getSql } from './get.sql.ts'
+import { listSql } from './list.sql.ts'
+
+/**
+ * `held`: no job of it can start, because what waits for a dead job waits for its replay. `cancelled`: from the moment that
+ * it is asked for; its running jobs may still have to stop.
+ */
+export type FlowState = 'open' | 'held' | 'ended' | 'cancelled'
+
+interface FlowRow {
+  id: string
+  /** `children`: the jobs that the handler of the job `parentId` made. */
+  type: 'flow' | 'children'
+  name: string
+  parentId: string | null
+  uniqueKey: string | null
+  createdAt: Date
+  /** When its last node was complete; null until then. */
+  endedAt: Date | null
+  cancelReason: string | null
+}
+
+/** How many jobs of a node, or of a whole flow, have ended, and how. */
+export interface JobCounts {
+  total: number
+  remaining: number
+  succeeded: number
+  dead: number
+  cancelled: number
+}
+
+export interface FlowNode extends JobCounts {
+  name: string
+  /** Edges that must still fire before its jobs may start. */
+  needs: number
+  /** It keeps its flow open no longer. */
+  isComplete: boolean
+  /** The indexes of the nodes that wait for it. */
+  onSucceeded: number[]
+  onEnded: number[]
+  onDead: number[]
+}
+
+export interface Flow extends FlowRow {
+  state: FlowState
+  nodes: FlowNode[]
+}
+
+export interface FlowSummary extends FlowRow, JobCounts {
+  state: FlowState
+}
+
+/** A flow, or undefined if there is none with this id. */
+export async function getFlow(db: Queryable, id: string): Promise<Flow | undefined> {
+  const [flow] = await run(db, getSql, { id }, toFlow)
+  return flow
+}
+
+export interface ListFlowsRequest {
+  name?: string | undefined
+  /** Only flows that have not ended. */
+  isOpen?: boolean | undefined
+  /** The id of the last flow of the page before. */
+  before?: string | undefined
+  limit: number
+}
+
+/** A page of flows, the newest first. */
+export function listFlows(
+  db: Queryable,
+  { name, isOpen = false, before = 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit }: ListFlowsRequest,
+): Promise<FlowSummary[]> {
+  return run(db, listSql, { name: name ?? null, isOpen, before, limit }, toSummary)
+}
+
+type StoredFlow = FlowRow & { cancelAt: Date | null }
+
+function toFlow({ cancelAt, nodes, ...row }: StoredFlow & { nodes: FlowNode[] | null }): Flow {
+  const all = nodes ?? []
+  const isHeld =
+    all.some(({ dead, isComplete }) => dead > 0 && !isComplete) &&
+    !all.some(({ remaining, needs }) => remaining > 0 && needs <= 0)
+  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld), nodes: all }
+}
+
+function toSummary({ cancelAt, isHeld, ...row }: StoredFlow & JobCounts & { isHeld: boolean }): FlowSummary {
+  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld) }
+}
+
+function stateOf({ endedAt, cancelAt }: StoredFlow, isHeld: boolean): FlowState {
+  if (cancelAt !== null) return 'cancelled'
+  if (endedAt !== null) return 'ended'
+  return isHeld ? 'held' : 'open'
+}

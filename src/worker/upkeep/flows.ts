@@ -1,0 +1,134 @@
+import { isPerhapsOneRow } from '../../db/classify.ts'
+import type { Database } from '../../db/database.ts'
+import type { Statement } from '../../db/statement.ts'
+import { countEndings } from '../../flows/endings/endings.ts'
+import type { ReleasedHint } from '../../flows/endings/endings.ts'
+import {
+  cancelMembers,
+  dropEndings,
+  dropOrphans,
+  firstId,
+  flowWork,
+  orphans,
+  recount,
+  stuckFlows,
+  wakeWatchers,
+} from '../../flows/upkeep/upkeep.ts'
+import type { Announcer } from '../../jobs/wake-up/announcer.ts'
+import { toHint } from '../settle/flow-counts.ts'
+import type { ServiceContext } from './service.ts'
+
+/** Tells workers what may start, and whom to stop. */
+export type FlowAnnouncer = Pick<Announcer, 'stored' | 'askedToStop'>
+
+export interface FlowUpkeepConfig {
+  announcer?: FlowAnnouncer | undefined
+  /** When this process last did something for a job, by its monotonic clock. */
+  stirredAt?: (() => number) | undefined
+}
+
+const quietAfterMs = 10_000
+const quietMs = 2_900
+
+/** Pages of one scan for orphans in a pass: 20,000 jobs. */
+const pagesOfPass = 20
+
+/**
+ * What the leader does for flows: counts endings that no worker has counted, wakes jobs that watch others, ends the jobs of
+ * cancelled flows, and repairs what was lost.
+ */
+export class FlowUpkeep {
+  readonly #announcer: FlowAnnouncer | undefined
+  readonly #stirredAt: () => number
+  #foundAt = -Infinity
+  /** A pass that took long is followed by a longer pause: counting must not be all that the server does. */
+  #notBefore = 0
+  #recountedTo = firstId
+  readonly #scannedTo = new Map<Statement<'after'>, string>()
+
+  constructor({ announcer, stirredAt = () => -Infinity }: FlowUpkeepConfig) {
+    this.#announcer = announcer
+    this.#stirredAt = stirredAt
+  }
+
+  /** Every second, or every third while nothing happens. An idle pass is one statement. */
+  async tend(db: Database, context: ServiceContext): Promise<void> {
+    const begunAt = performance.now()
+    if (begunAt < this.#notBefore) return
+    let after: string | null = firstId
+    let isFirst = true
+    while (after !== null && !context.signal.aborted) {
+      const work = await flowWork(db, after)
+      after = work.last
+      if (work.flows.length > 0 || work.hasWatches || work.hasCancelled) this.#foundAt = begunAt
+      if (work.flows.length > 0) await this.#count(db, work.flows, context)
+      if (isFirst && work.hasWatches) await this.#wake(db, context)
+      if (isFirst && work.hasCancelled) await this.#cancel(db, context)
+      isFirst = false
+    }
+    const isQuiet = Math.max(this.#stirredAt(), this.#foundAt) < begunAt - quietAfterMs
+    this.#notBefore = begunAt + (isQuiet ? quietMs : 20 * Math.min(performance.now() - begunAt, 500))
+  }
+
+  /** Every minute: counts what was lost, and removes what belongs to no job. */
+  async repair(db: Database, context: ServiceContext): Promise<void> {
+    await this.#recount(db, context)
+    for (const statement of orphans) await this.#dropOrphans(db, statement, context)
+  }
+
+  /** If one flow may be the cause of a failure, each is counted alone. */
+  async #count(db: Database, flows: readonly string[], context: ServiceContext): Promise<void> {
+    try {
+      const { released } = await countEndings(db, flows)
+      this.#announce(released)
+    } catch (error) {
+      if (!isPerhapsOneRow(error)) throw error
+      if (flows.length === 1) {
+        context.onPassedBy(`flow ${flows.join()}`, error)
+        return
+      }
+      for (const flow of flows) if (!context.signal.aborted) await this.#count(db, [flow], context)
+      return
+    }
+    await dropEndings(db, flows)
+  }
+
+  async #wake(db: Database, { signal }: ServiceContext): Promise<void> {
+    for (let isMore = true; isMore && !signal.aborted;) {
+      const { looked, woken } = await wakeWatchers(db)
+      this.#announce(woken)
+      isMore = looked === 500
+    }
+  }
+
+  async #cancel(db: Database, { signal }: ServiceContext): Promise<void> {
+    let after: string | null = firstId
+    while (after !== null && !signal.aborted) {
+      const { ended, last, workers } = await cancelMembers(db, after)
+      for (const worker of workers) this.#announcer?.askedToStop(worker)
+      if (ended < 500) after = last
+    }
+  }
+
+  async #recount(db: Database, { signal }: ServiceContext): Promise<void> {
+    for (let pages = 0; pages < pagesOfPass && !signal.aborted; pages++) {
+      const page = await stuckFlows(db, this.#recountedTo)
+      const stuck = page.filter(({ isStuck }) => isStuck).map(({ id }) => id)
+      if (stuck.length > 0) await recount(db, stuck)
+      this.#recountedTo = page.length === 500 ? (page.at(-1)?.id ?? firstId) : firstId
+      if (this.#recountedTo === firstId) return
+    }
+  }
+
+  async #dropOrphans(db: Database, statement: Statement<'after'>, { signal }: ServiceContext): Promise<void> {
+    for (let pages = 0; pages < pagesOfPass && !signal.aborted; pages++) {
+      const last = await dropOrphans(db, statement, this.#scannedTo.get(statement) ?? firstId)
+      this.#scannedTo.set(statement, last ?? firstId)
+      if (last === undefined) return
+    }
+  }
+
+  #announce(released: readonly ReleasedHint[]): void {
+    if (released.length > 0) this.#announcer?.stored(new Set(released.map(toHint)))
+  }
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { defineJob } from '../../src/index.ts'
+import type { JobContract } from '../../src/index.ts'
+import { Database } from '../../src/db/database.ts'
+import type { Queryable } from '../../src/db/statement.ts'
+import { countEndings } from '../../src/flows/endings/endings.ts'
+import type { EdgePlan, FlowPlan, NodePlan } from '../../src/flows/graph/plan.ts'
+import { claim } from '../../src/jobs/claim.ts'
+import { nextId } from '../../src/jobs/new/ids.ts'
+import { prepareJob } from '../../src/jobs/new/new-job.ts'
+import type { PreparedJob } from '../../src/jobs/new/new-job.ts'
+import { start } from '../../src/jobs/position.ts'
+import { HeldJob, HeldJobs } from '../../src/worker/attempt/held-job.ts'
+import type { Outcome } from '../../src/worker/attempt/outcome.ts'
+import { Handlers } from '../../src/worker/handlers.ts'
+import { Settler } from '../../src/worker/settle/settler.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { newName } from '../support/workers.ts'
+
+/** A contract for the jobs of one test. */
+export function newContract(): JobContract {
+  return defineJob({ kind: 'member', queue: newName('flow') })
+}
+
+export function prepared(contract: JobContract, input: unknown = null): PreparedJob {
+  const job = prepareJob(contract, input, {}, undefined)
+  if (job instanceof Promise) throw new Error('A contract without a schema is checked at once')
+  return job
+}
+
+export interface NodeSketch {
+  jobs?: number
+  after?: Record<string, EdgePlan['when']>
+  needs?: number
+  onDead?: NodePlan['onDead']
+}
+
+/** A plan of nodes by name: `{ a: {}, b: { after: { a: 'succeeded' } } }`. The jobs have their node and place as input. */
+export function planOf(
+  contract: JobContract,
+  sketch: Record<string, NodeSketch>,
+  more: Partial<FlowPlan> = {},
+): FlowPlan {
+  const names = Object.keys(sketch)
+  const nodes = Object.entries(sketch).map(
+    ([name, { jobs = 1, after = {}, needs, onDead = 'hold' }]): NodePlan => ({
+      name,
+      after: Object.entries(after).map(([from, when]) => ({ node: names.indexOf(from), when })),
+      needs,
+      onDead,
+      keepsOutputs: true,
+      jobs: Array.from({ length: jobs }, (_, place) => prepared(contract, { node: name, place })),
+    }),
+  )
+  return { id: nextId(), name: 'test', nodes, ...more }
+}
+
+export function connect(db: TestDatabase): Database {
+  return new Database({
+    url: db.url,
+    schema: 'stint',
+    poolSize: 4,
+    deadlineMs: 20_000,
+    applicationName: 'flows test',
+  })
+}
+
+export const died: Outcome = {
+  type: 'dead',
+  reason: 'permanent',
+  error: { class: 'error', name: 'Error', message: 'no', causes: [], fingerprint: 'f' },
+  timedOut: false,
+}
+export const succeeded: Outcome = { type: 'succeeded', result: '{"ok":true}', children: [] }
+export const cancelled: Outcome = { type: 'cancelled', reason: 'not wanted' }
+
+/** A worker without loops: claims jobs and settles them when told to, by the real settler. */
+export class HandWorker {
+  readonly #db: Database
+  readonly #contract: JobContract
+  readonly #held = new HeldJobs()
+  readonly #workerId = randomUUID()
+  readonly settler: Settler
+
+  constructor(db: Database, contract: JobContract) {
+    this.#db = db
+    this.#contract = contract
+    const fail = (_part: string, trouble: unknown): never => {
+      throw trouble
+    }
+    this.settler = new Settler({
+      db,
+      held: this.#held,
+      handlers: new Handlers(),
+      announcer: { stored: () => undefined },
+      notes: { log: () => undefined, flush: () => Promise.resolve() },
+      troubles: { of: fail, ofJobs: fail, beside: fail, wentWell: () => undefined },
+      budgets: { place: (_, retry) => retry },
+    })
+  }
+
+  async claim(limit = 100): Promise<HeldJob[]> {
+    const { kind, queue, version } = this.#contract
+    const jobs = await claim(this.#db, {
+      worker: this.#workerId,
+      lease: randomUUID(),
+      queue,
+      kinds: JSON.stringify({ [kind]: version }),
+      limit,
+      priority: 0,
+      floor: start,
+    })
+    return jobs.map((job) => {
+      const held = new HeldJob(job, { heldSince: performance.now(), workerId: this.#workerId })
+      this.#held.add(held)
+      return held
+    })
+  }
+
+  /** Ends an attempt; a job that was asked to stop ends as cancelled, as in a worker. */
+  async end(held: HeldJob, outcome: Outcome): Promise<void> {
+    const reason = held.job.more?.cancelReason ?? 'cancelled'
+    const real: Outcome = held.job.more?.isCancelled === true ? { type: 'cancelled', reason } : outcome
+    const { type } = await this.settler.settle({ held, outcome: real, ranMs: 1 })
+    if (type !== 'stored') throw new Error(`Job ${held.job.id} had lost its lease`)
+    this.#held.remove(held)
+  }
+
+  /** Claims and ends jobs until none is ready, and all is counted. */
+  async runAll(outcomeOf: (input: { node: string; place: number }, held: HeldJob) => Outcome): Promise<void> {
+    // A count may have released jobs after the last claim: quiet is a second claim that finds none.
+    for (let quiet = 0; quiet < 2; quiet++) {
+      const jobs = await this.claim()
+      await Promise.all(
+        jobs.map((held) =>
+          this.end(held, outcomeOf(held.job.input as { node: string; place: number }, held)),
+        ),
+      )
+      await this.settler.stop()
+      await countAll(this.#db)
+      if (jobs.length > 0) quiet = -1
+    }
+  }
+}
+
+/** Counts every ending. */
+export async function countAll(db: Queryable): Promise<void> {
+  for (;;) {
+    const rows = (await db.query('select distinct flow_id as id from stint.flow_ending limit 500', [])) as {
+      id: string
+    }[]
+    if (rows.length === 0) return
+    await countEndings(
+      db,
+      rows.map(({ id }) => id),
+    )
+  }
+}
