@@ -68,7 +68,7 @@ export function connect(db: TestDatabase): Database {
 export const died: Outcome = {
   type: 'dead',
   reason: 'permanent',
-  error: { class: 'error', name: 'Error', message: 'no', causes: [], fingerprint: 'f' },
+  error: { class: 'permanent', name: 'Error', message: 'no', causes: [], fingerprint: 'f' },
   timedOut: false,
 }
 export const succeeded: Outcome = { type: 'succeeded', result: '{"ok":true}', children: [] }
@@ -81,6 +81,8 @@ export class HandWorker {
   readonly #held = new HeldJobs()
   readonly #workerId = randomUUID()
   readonly settler: Settler
+  /** Failures of counts, which a worker only reports. */
+  readonly countTroubles: unknown[] = []
 
   constructor(db: Database, contract: JobContract) {
     this.#db = db
@@ -94,7 +96,12 @@ export class HandWorker {
       handlers: new Handlers(),
       announcer: { stored: () => undefined },
       notes: { log: () => undefined, flush: () => Promise.resolve() },
-      troubles: { of: fail, ofJobs: fail, beside: fail, wentWell: () => undefined },
+      troubles: {
+        of: fail,
+        ofJobs: fail,
+        beside: (_, error) => void this.countTroubles.push(error),
+        wentWell: () => undefined,
+      },
       budgets: { place: (_, retry) => retry },
     })
   }
@@ -140,6 +147,7 @@ export class HandWorker {
       await countAll(this.#db)
       if (jobs.length > 0) quiet = -1
     }
+    if (this.countTroubles.length > 0) throw new AggregateError(this.countTroubles, 'Counts failed')
   }
 }
 

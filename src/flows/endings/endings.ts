@@ -55,7 +55,9 @@ interface CountRow extends ReleasedHint {
 /** Counts the endings of flows, and releases the jobs that may start now. */
 export async function countEndings(db: Queryable, flows: readonly string[]): Promise<Counted> {
   const rows = await run(db, countSql, { flows }, (row: CountRow) => row)
-  const released = rows.filter(({ type }) => type === 'ready')
+  const released = rows
+    .filter(({ type }) => type === 'ready')
+    .map(({ queue, priority, key }) => ({ queue, priority, key }))
   const busy = rows.flatMap(({ type, id }) => (type === 'busy' && id !== null ? [id] : []))
   return { released, busy }
 }

@@ -1,4 +1,5 @@
 import { isStintError } from '../../core/errors.ts'
+import { isPerhapsOneRow } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { countEndings } from '../../flows/endings/endings.ts'
 import type { ReleasedHint } from '../../flows/endings/endings.ts'
@@ -22,7 +23,7 @@ const mostFlows = 500
  * were added meanwhile.
  *
  * No job depends on it: the leader counts everything that is left for more than a second. So a count that fails is reported
- * and not repeated here.
+ * and not repeated here, except to find the flow that is the cause.
  */
 export class FlowCounts {
   readonly #config: FlowCountsConfig
@@ -49,8 +50,13 @@ export class FlowCounts {
 
   /** Counts what is left at once, and resolves after that. */
   async stop(): Promise<void> {
-    await this.#counting
-    while (this.#due.size > 0) await this.#count([...this.#due.keys()].slice(0, mostFlows), { isLast: true })
+    // A count that ends may begin the next one at once, so the first line is part of the loop.
+    while (this.#counting !== undefined || this.#due.size > 0) {
+      await this.#counting
+      if (this.#counting === undefined && this.#due.size > 0)
+        await this.#count([...this.#due.keys()].slice(0, mostFlows), { isLast: true })
+    }
+    clearTimeout(this.#timer)
   }
 
   #schedule(): void {
@@ -92,6 +98,10 @@ export class FlowCounts {
       const again = performance.now() + 5 + 15 * Math.random()
       if (!isLast) for (const flow of busy) if (!this.#due.has(flow)) this.#due.set(flow, again)
     } catch (error) {
+      if (flows.length > 1 && isPerhapsOneRow(error)) {
+        for (const flow of flows) await this.#count([flow], { isLast })
+        return
+      }
       if (!isStintError(error, 'client-closed')) troubles.beside('count', error)
     }
   }
