@@ -1,11 +1,11 @@
 // Runs the code of docs/guides/recurring-by-hand.md as it stands there.
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../src/index.ts'
+import { documentedFile } from './support/documented-file.ts'
 import { start } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'
 import { eventually, workerScene } from './support/workers.ts'
@@ -18,18 +18,6 @@ const pollFeed = defineJob({
   queue: 'feeds',
   unique: { by: (input) => (input as { url: string }).url },
 })
-
-/** The first code block of the guide as a file, in which `stint` is this package. */
-async function documentedFile(): Promise<string> {
-  const page = await readFile(join(repository, 'docs/guides/recurring-by-hand.md'), 'utf8')
-  const [, code = ''] = /```ts\n([^]*?)```/.exec(page) ?? []
-  const folder = join(repository, '.stint/recurring', String(process.pid))
-  await mkdir(folder, { recursive: true })
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'worker.ts')
-  await writeFile(file, code)
-  return file
-}
 
 /** A feed whose answers the test controls. */
 async function startFeed(): Promise<{ url: string; asked: () => Promise<ServerResponse> }> {
@@ -82,7 +70,7 @@ const minuteMs = 60_000
 test('a chain of jobs that enqueue their next occurrence neither breaks nor forks, through a kill and a dead letter', async () => {
   const feed = await startFeed()
   const cli = join(repository, 'dist/cli/main.js')
-  const args = [cli, 'work', await documentedFile(), '--processes', '1']
+  const args = [cli, 'work', await documentedFile('recurring-by-hand.md'), '--processes', '1']
   const working = start(process.execPath, args, { env: { ...process.env, DATABASE_URL: scene.db.url } })
   onTestFinished(async () => {
     working.child.kill('SIGTERM')

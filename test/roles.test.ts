@@ -167,6 +167,20 @@ test('workers write the statistics, viewers read them, and operators decide abou
   expect(await may('operator', `delete from ${schema}.error_group`)).toBe(false)
 })
 
+test('operators and workers wait for results and follow jobs; producers and viewers read nothing of them', async () => {
+  const { id } = await scene.owner.enqueue(job, { n: 1 })
+  for (const role of ['operator', 'worker'] as const) {
+    const { stint } = login(role)
+    await expect(stint.result(id, { timeout: 50 }), role).rejects.toMatchObject({ code: 'result-timeout' })
+    for await (const news of stint.follow({ job: id })) {
+      expect(news, role).toMatchObject({ type: 'state', state: 'ready' })
+      break
+    }
+  }
+  for (const role of ['producer', 'viewer'] as const)
+    await expect(login(role).stint.result(id), role).rejects.toMatchObject({ code: 'database-rejected' })
+})
+
 test('days of history are made at most 60 ahead, by any role', async () => {
   for (const days of ['61', '100000', '-2', 'null'])
     await expect(

@@ -17,7 +17,7 @@ test('a connection that ends again and again leaves no listener behind', async (
   const troubles: unknown[] = []
   const subscription = new Subscription({
     url: db.url,
-    channel: 'news',
+    channels: ['news'],
     applicationName: 'listener under test',
     deadlineMs: 10_000,
     // Longer than the test, so that no probe times out.
@@ -56,7 +56,7 @@ test('a half-open connection is detected by its probe, replaced, and receives no
   let onConnected: () => void = () => undefined
   const subscription = new Subscription({
     url: proxy.url,
-    channel: 'news',
+    channels: ['news'],
     applicationName: 'half-open listener',
     probeEveryMs: 20,
     deadlineMs: 1_000,

@@ -6,12 +6,14 @@ export function checkId(id: unknown): asserts id is string {
   if (!isUuid(id)) throw invalidOption('id', 'a job id (a UUID)', id)
 }
 
-export function missingJob(id: string): never {
-  throw new StintError(
+export function notFound(id: string): StintError {
+  return new StintError(
     'job-not-found',
     `There is no job ${id}. It may have been deleted after its retention.`,
-    {
-      jobIds: [id],
-    },
+    { jobIds: [id] },
   )
+}
+
+export function missingJob(id: string): never {
+  throw notFound(id)
 }

@@ -17,6 +17,11 @@ export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 
 export interface StintOptions<Tx = PgTransaction> {
   /** postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
   connection?: string | undefined
+  /**
+   * For the LISTEN that is open while callers wait for results: directly to the server if `connection` goes through a
+   * pooler; false: none, and results are found by polling. @default `connection`
+   */
+  listenConnection?: string | false | undefined
   /** The Postgres schema of Stint's tables. @default 'stint' */
   schema?: string | undefined
   /** What sends statements on `{ tx }`: one of `stint/drizzle`, `stint/kysely` …. @default the adapter of pg */
@@ -46,6 +51,7 @@ export interface StintOptions<Tx = PgTransaction> {
 
 export interface StintConfig<Tx> {
   readonly connection: string | undefined
+  readonly listenConnection: string | false | undefined
   readonly schema: string
   readonly adapter: TxAdapter<Tx>
   readonly poolSize: number
@@ -61,6 +67,7 @@ export interface StintConfig<Tx> {
 const known = [
   ...[
     'connection',
+    'listenConnection',
     'schema',
     'adapter',
     'poolSize',
@@ -74,6 +81,7 @@ const known = [
 
 export function resolveStintOptions<Tx>({
   connection,
+  listenConnection,
   schema = 'stint',
   adapter = pgAdapter as unknown as TxAdapter<Tx>,
   poolSize = 10,
@@ -89,6 +97,7 @@ export function resolveStintOptions<Tx>({
   rejectUnknown('new Stint()', rest, known)
   return Object.freeze({
     connection,
+    listenConnection,
     schema: schemaOption(schema),
     adapter,
     poolSize: integerOption('poolSize', poolSize, { min: 1, max: 1_000 }),
@@ -126,6 +135,7 @@ function ambientOfJob(): AmbientOptions | undefined {
 /** The options of a client, but for its adapter: another client of the same database takes them. */
 export function optionsOf({
   connection,
+  listenConnection,
   schema,
   poolSize,
   timeoutMs,
@@ -136,6 +146,7 @@ export function optionsOf({
 }: StintConfig<never>): Omit<StintOptions<never>, 'adapter'> {
   return {
     connection,
+    listenConnection,
     schema,
     poolSize,
     timeout: timeoutMs,

@@ -2,25 +2,13 @@ import { writeAudit } from '../operations/audit/audit.ts'
 import { Refusals } from '../operations/audit/refusals.ts'
 import { pruneBlobsOf } from './prune-blobs.ts'
 import type { PruneResult } from '../jobs/blobs/prune.ts'
-import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
+import type { EnqueueArguments, InputOf, JobContract, OutputOf } from '../contracts/contract.ts'
 import type { SignalContract } from '../contracts/signal.ts'
 import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { examine } from '../doctor/examine.ts'
 import type { Examination } from '../doctor/examine.ts'
-import { attempts } from '../jobs/attempt/attempts.ts'
-import type { Attempt } from '../jobs/attempt/attempts.ts'
-import { whyTwice } from '../jobs/attempt/why-twice.ts'
-import type { WhyTwice } from '../jobs/attempt/why-twice.ts'
-import { checkWords } from '../jobs/search/check-words.ts'
-import { get } from '../jobs/get.ts'
-import { lastLogs, logs } from '../jobs/attempt/logs.ts'
-import type { LogLine } from '../jobs/attempt/logs.ts'
-import { findJobs, search } from '../jobs/search/search.ts'
-import type { SearchPage } from '../jobs/search/search.ts'
-import { why } from '../limits/why/why.ts'
-import type { Why, WhyOptions } from '../limits/why/why.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
 import { resolveActor } from './operator/actor.ts'
@@ -30,8 +18,6 @@ import { BreakerRunner } from '../limits/breakers/runner.ts'
 import type { BreakerHandle } from '../limits/breakers/runner.ts'
 import type { Breakers } from './breakers.ts'
 import { Calls } from './calls.ts'
-import { checkId, missingJob } from './job-id.ts'
-import type { GetOptions } from './calls.ts'
 import type { CancelOptions } from './jobs/cancel.ts'
 import { Connection } from './connection.ts'
 import { ConsoleStore } from './console/console-store.ts'
@@ -40,14 +26,14 @@ import { EnqueueStats } from './enqueue/enqueue-stats.ts'
 import { resolveDoctorOptions } from './doctor-options.ts'
 import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueue/enqueuer.ts'
-import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueue/enqueuer.ts'
+import type { EnqueuedJob } from './enqueue/enqueued-job.ts'
+import type { EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueue/enqueuer.ts'
 import type { ErrorGroups } from './dead/error-groups.ts'
+import { Waiter } from './follow/waiter.ts'
+import { JobReader } from './job-reader.ts'
 import type { JobVerbs, When } from './jobs/job-verbs.ts'
-import { resolveListOptions } from './jobs/list-options.ts'
-import type { JobPage, ListOptions } from './jobs/list-options.ts'
-import { resolveLogsOptions } from './jobs/log-options.ts'
-import type { LogsOptions } from './jobs/log-options.ts'
 import type { Limits } from './limits.ts'
+import { Listener } from './listener.ts'
 import { Operations } from './operations/operations.ts'
 import { operatorOf } from './operator/operator.ts'
 import type { Operator } from './operator/operator.ts'
@@ -58,8 +44,6 @@ import type { PressureReport } from '../limits/pressure/state.ts'
 import type { Workers } from './workers.ts'
 import type { ClientParts } from './parts.ts'
 import type { Schedules } from './schedules.ts'
-import { resolveSearchOptions } from './jobs/search-options.ts'
-import type { SearchOptions } from './jobs/search-options.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
 import { databaseKey } from '../jobs/wake-up/local.ts'
 import { optionsOf, resolveStintOptions } from './options.ts'
@@ -85,10 +69,11 @@ import { QueueReader } from '../stats/read/queues/queues.ts'
  * One per process is enough; it has a pool of connections, which it opens with the first call. `Tx` is the transaction
  * type of your database library.
  */
-export class Stint<Tx = PgTransaction> {
+export class Stint<Tx = PgTransaction> extends JobReader {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
   readonly #calls: Calls
+  readonly #waiter: Waiter
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
   readonly #enqueueStats: EnqueueStats
@@ -123,23 +108,30 @@ export class Stint<Tx = PgTransaction> {
   readonly consoleStore: ConsoleStore
 
   constructor(options?: StintOptions<Tx>) {
-    this.#config = resolveStintOptions(options)
-    this.#connection = new Connection(this.#config)
-    this.#calls = new Calls(this.#config, this.#connection)
-    const connection = this.#connection
-    const { schema, notify } = this.#config
+    const config = resolveStintOptions(options)
+    const connection = new Connection(config)
+    const calls = new Calls(config, connection)
+    const { schema, notify, listenConnection } = config
     const localKey = (): string | undefined =>
       connection.url === undefined ? undefined : databaseKey(connection.url, schema)
-    this.#announcer = new Announcer({ database: () => connection.database(), localKey, notify })
+    const announcer = new Announcer({ database: () => connection.database(), localKey, notify })
+    const listener = new Listener({ connection, schema, notify, listenConnection })
+    const waiter = new Waiter({ calls, announcer, listener })
+    super(calls, waiter)
+    this.#config = config
+    this.#connection = connection
+    this.#calls = calls
+    this.#announcer = announcer
+    this.#waiter = waiter
     this.#rates = new Rates(() => connection.database())
     this.#enqueueStats = new EnqueueStats(connection)
     this.#enqueuer = new Enqueuer(this.#config, {
       connection,
-      announcer: this.#announcer,
+      announcer,
       stats: this.#enqueueStats,
+      waiter,
     })
-    this.view = new View(this.#calls, { connection, schema, notify, queues: this.#queueReader })
-    const calls = this.#calls
+    this.view = new View(calls, { connection, listener, queues: this.#queueReader })
     this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
@@ -166,7 +158,7 @@ export class Stint<Tx = PgTransaction> {
   enqueue<Contract extends JobContract>(
     contract: Contract,
     ...[input, options = {}]: EnqueueArguments<Contract, EnqueueOptions<Tx>>
-  ): Promise<EnqueuedJob> {
+  ): Promise<EnqueuedJob<OutputOf<Contract>>> {
     return this.#enqueuer.enqueue(contract, input, options)
   }
 
@@ -178,39 +170,8 @@ export class Stint<Tx = PgTransaction> {
     contract: Contract,
     inputs: Iterable<InputOf<Contract>> | AsyncIterable<InputOf<Contract>>,
     options: EnqueueManyOptions<Contract, Tx> = {},
-  ): Promise<EnqueuedJobs> {
+  ): Promise<EnqueuedJobs<OutputOf<Contract>>> {
     return this.#enqueuer.enqueueMany(contract, inputs, options)
-  }
-
-  /** One job, live or ended, or undefined if it does not exist (any more). */
-  async get(id: string, options?: GetOptions): Promise<Job | undefined> {
-    checkId(id)
-    const job = await this.#calls.send((db) => get(db, id))
-    return job === undefined ? undefined : this.#calls.withInput(job, options)
-  }
-
-  /** A page of jobs, newest first. */
-  async list(options?: ListOptions): Promise<JobPage> {
-    const request = resolveListOptions(options)
-    const { jobs, next } = await this.#calls.send((db) => findJobs(db, request))
-    return { jobs, next }
-  }
-
-  /**
-   * A page of jobs that match a filter, newest first: `state:dead queue:billing kind:charge.* age>1h`. Uses an index where
-   * there is one; otherwise it reads at most 50,000 jobs, and `looked` says how far it got.
-   */
-  async search(options?: SearchOptions): Promise<SearchPage> {
-    const request = resolveSearchOptions(options)
-    // All statements of the search in one transaction, not one transaction for each.
-    return this.#calls.send((db) =>
-      db.transaction(async (tx) => {
-        const page = await search(tx, request)
-        const isNothing = page.jobs.length === 0 && page.next === undefined && request.before === undefined
-        if (isNothing) await checkWords(tx, request.where)
-        return page
-      }),
-    )
   }
 
   /** This client in the name of a person: each change gets an audit entry in the same transaction. */
@@ -223,37 +184,6 @@ export class Stint<Tx = PgTransaction> {
       operations: this.#operationsOf(config),
       refusals: this.#refusals,
     })
-  }
-
-  /**
-   * The last 1,000 attempts of a job, in order; none for a job that does not exist. An attempt that succeeded without
-   * incident is not stored.
-   */
-  async attempts(id: string): Promise<Attempt[]> {
-    checkId(id)
-    return this.#calls.send((db) => attempts(db, id))
-  }
-
-  /**
-   * Why a job does not run: all conditions of a claim in order, the first that does not hold, who holds it, and when it should
-   * clear. Also for jobs that run, have ended or do not exist.
-   */
-  async why(id: string, options?: WhyOptions): Promise<Why> {
-    checkId(id)
-    return this.#calls.send((db) => why(db, id, options))
-  }
-
-  /** Why a job ran more than once: each of its attempts, its cause, and whether it burned an attempt. */
-  async whyTwice(id: string): Promise<WhyTwice> {
-    checkId(id)
-    return (await this.#calls.send((db) => whyTwice(db, id))) ?? missingJob(id)
-  }
-
-  /** What a job's handler logged, in order. Pass the last line as `after` to get the lines after it. */
-  async logs(id: string, options?: LogsOptions): Promise<LogLine[]> {
-    checkId(id)
-    const { request, isLast } = resolveLogsOptions(id, options)
-    return this.#calls.send((db) => (isLast ? lastLogs(db, request) : logs(db, request)))
   }
 
   /**
@@ -384,8 +314,9 @@ export class Stint<Tx = PgTransaction> {
     return pruneBlobsOf(await this.#connection.database(), this.#config.blobs, grace)
   }
 
-  /** Waits for the enqueues in progress, then closes the connections. */
+  /** Ends all waits for results, waits for the enqueues in progress, then closes the connections. */
   async close(): Promise<void> {
+    await this.#waiter.close()
     await this.#enqueuer.close()
     await this.#rates.close()
     await this.#breakerRunner.close()

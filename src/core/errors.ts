@@ -9,6 +9,9 @@ export const errorCodes = [
   'queue-full',
   'queue-closed',
   'job-not-found',
+  'job-dead',
+  'job-cancelled',
+  'result-timeout',
   'error-group-not-found',
   'schedule-not-found',
   'limit-not-found',
@@ -69,7 +72,6 @@ export interface ErrorDetails {
   jobIds?: readonly string[] | undefined
   /** The current state, if another one was expected. */
   current?: unknown
-  /** When to try again, for `queue-full`. */
   /** When another try may help. */
   retryAfterMs?: number | undefined
 }
@@ -81,7 +83,6 @@ export class StintError extends Error {
   readonly jobIds: readonly string[]
   /** The current state, if another one was expected: a job, or the depth of a queue. */
   readonly current: unknown
-  /** When to try again, for `queue-full`. */
   /** When another try may help; undefined where that is not known. */
   readonly retryAfterMs: number | undefined
 

@@ -131,20 +131,26 @@ export interface JobRow extends JobSummaryRow {
 export function toJob(row: JobRow): Job {
   const summary = toJobSummary(row)
   const { progress, options } = row
-  const isProgress = progress === null || isJobProgress(progress)
+  const reported = toJobProgress(progress)
+  const isProgress = progress === null || reported !== null
   return {
     ...summary,
     input: row.input,
     inputBlob: row.input_blob,
     result: row.result,
     error: row.error,
-    progress: isProgress ? progress : null,
+    progress: reported,
     broken: [
       ...summary.broken,
       ...(isProgress ? [] : ['progress: not { percent, note, at }']),
       ...(areJobOptions(options) ? [] : ['options: not { timeoutMs, crashLimit, fireAt }']),
     ],
   }
+}
+
+/** A stored progress, or null if there is none or it is not one that Stint stores. */
+export function toJobProgress(value: unknown): JobProgress | null {
+  return isJobProgress(value) ? value : null
 }
 
 function isJobProgress(value: unknown): value is JobProgress {

@@ -5,7 +5,7 @@ import { waitAfterMs } from './wait.ts'
 export interface SubscriptionConfig {
   /** Straight to the server: a pooler in transaction mode would swallow notifications. */
   url: string
-  channel: string
+  channels: readonly string[]
   applicationName: string
   /** How long connecting, listening and each probe may take. */
   deadlineMs: number
@@ -101,10 +101,11 @@ export class Subscription {
   }
 
   async #begin(client: ResettableClient): Promise<void> {
-    const { channel, deadlineMs, onTrouble } = this.#config
+    const { channels, deadlineMs, onTrouble } = this.#config
     try {
       await client.connect()
-      await within(deadlineMs, client.query(`listen "${channel}"`))
+      const listen = channels.map((channel) => `listen "${channel}"`).join(';')
+      await within(deadlineMs, client.query(listen))
     } catch (error) {
       if (!this.#stop.signal.aborted) onTrouble?.(error)
       throw error

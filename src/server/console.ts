@@ -55,7 +55,7 @@ const usualLimits: ConsoleLimits = {
 
 /** Longer than the longest `Prefer: wait` with its statements, so a request that takes longer hangs. */
 const answerWithinMs = 60_000
-/** Requests at once: each may hold a body of megabytes. At most half of them may wait for a job (live/waits.ts). */
+/** Requests at once: each may hold a body of megabytes. At most half of them may wait for a job (http/prefer-wait.ts). */
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
@@ -67,13 +67,14 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   const config = resolveConsoleOptions(options, process.env)
   const { basePath, environment = null, readOnly, insecure, onError } = config
   const { connection, schema, blobs } = config
-  // One of the connections is for the LISTEN, which is open while there are viewers.
+  // One of the connections is for the LISTEN, which is open while there are viewers or requests that wait.
   const canListen = config.poolSize > 1
   const poolSize = canListen ? config.poolSize - 1 : config.poolSize
+  const listening = canListen ? {} : { listenConnection: false as const }
   const stint =
     config.stint === undefined
-      ? new Stint({ connection, schema, blobs, poolSize, ...limits })
-      : config.stint.clone({ poolSize, ...limits })
+      ? new Stint({ connection, schema, blobs, poolSize, ...listening, ...limits })
+      : config.stint.clone({ poolSize, ...listening, ...limits })
   const authenticator = new Authenticator({ ...config, isInsecure: insecure, store: stint.consoleStore })
   const executor = readOnly
     ? undefined
@@ -87,9 +88,10 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
     limits: { refused: 0 },
+    waiting: { requests: 0 },
     connections: config.poolSize,
     identify: authenticator.identify,
-    ...liveReads(stint, { canListen, onError }),
+    ...liveReads(stint, onError),
     cursors: cursorsOf(stint),
     executor,
   }
@@ -126,16 +128,13 @@ function cursorsOf(stint: Stint): Cursors {
 }
 
 /** The shared reads and live updates of the screens. Nothing is read before the first request. */
-function liveReads(
-  stint: Stint,
-  { canListen, onError }: { canListen: boolean; onError: ConsoleConfig['onError'] },
-): Pick<ConsoleParts, 'reads' | 'live'> {
+function liveReads(stint: Stint, onError: ConsoleConfig['onError']): Pick<ConsoleParts, 'reads' | 'live'> {
   const reads = new SharedReads(stint)
   const onTrouble = (error: unknown): void => {
     // Viewers are told when the database is unavailable; any other error is a bug of the console.
     if (!isStintError(error)) onError(error, { requestId: 'events' })
   }
-  return { reads, live: new Live({ source: liveSource(stint, reads, { canListen }), onTrouble }) }
+  return { reads, live: new Live({ source: liveSource(stint, reads), onTrouble }) }
 }
 
 /** The API as OpenAPI 3.1, without a database. */
@@ -157,9 +156,10 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     contracts: new Map(),
     basePath,
     limits: { refused: 0 },
+    waiting: { requests: 0 },
     connections: 1,
     identify: authenticator.identify,
-    ...liveReads(stint, { canListen: false, onError: () => undefined }),
+    ...liveReads(stint, () => undefined),
     cursors: cursorsOf(stint),
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,

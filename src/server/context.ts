@@ -42,6 +42,8 @@ export interface ConsoleParts {
   limits: { refused: number }
   /** Executes operations in this process, from the first `wake()` on; undefined for a read-only console. */
   executor?: { wake(): void } | undefined
+  /** Requests that wait for a job to end. */
+  waiting: { requests: number }
   /** Connections at most, including that of the LISTEN. */
   connections: number
   /** Finds the caller of a request; called again while a stream is open. */
@@ -50,7 +52,7 @@ export interface ConsoleParts {
   cursors: Cursors
   /** Reads that all screens share. */
   reads: SharedReads
-  /** Streams of changes, and requests that wait for a job to end. */
+  /** Streams of changes. */
   live: Live
 }
 

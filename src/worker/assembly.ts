@@ -36,6 +36,7 @@ import { Pools } from './claim/pools.ts'
 import type { Probe } from './claim/probes.ts'
 import { Scout } from './claim/scout.ts'
 import { Control } from './control.ts'
+import { Endings } from './report/endings.ts'
 import type { Events } from './report/events.ts'
 import type { Handlers } from './handlers.ts'
 import { Children } from './isolate/children.ts'
@@ -144,6 +145,7 @@ export function assemble(config: RuntimeConfig): Parts {
     localKey: () => databaseKey(url, schema),
     notify: worker.notify,
   })
+  const endings = new Endings(announcer)
   const failing = new FailingClaims(db, () => tenure.workerId, troubles)
   const claimReport = new ClaimReport({
     bell,
@@ -278,6 +280,7 @@ export function assemble(config: RuntimeConfig): Parts {
     scout,
     numbers,
     report,
+    endings,
     activity,
     troubles,
     breakers,
@@ -322,6 +325,7 @@ export function assemble(config: RuntimeConfig): Parts {
     scout,
     scheduler,
     cancellations,
+    endings,
     activity,
     troubles,
   })

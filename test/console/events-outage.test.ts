@@ -35,7 +35,7 @@ test('all viewers learn that the database is down and back, and then get what th
 })
 
 test('a console that stood still does not report the database as down', async () => {
-  const source = liveSource(scene.stint, new SharedReads(scene.stint), { canListen: false })
+  const source = liveSource(scene.stint, new SharedReads(scene.stint))
   const stood = { isOver: false }
   const live = openLive(scene.stint, {
     source: {

@@ -15,7 +15,7 @@ export const ana: Caller = { actor: 'ana', role: 'viewer', origin: 'api', can: (
 
 /** A live part that closes with the test. It polls ten times as often as it does for people. */
 export function openLive(stint: Stint, options: Partial<LiveOptions> = {}): Live {
-  const source = liveSource(stint, new SharedReads(stint), { canListen: true })
+  const source = liveSource(stint, new SharedReads(stint))
   const live = new Live({ source, tickMs: 50, ...options })
   onTestFinished(() => live.close())
   return live

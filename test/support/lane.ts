@@ -26,7 +26,7 @@ function laneOf(name: string | undefined): Lane | undefined {
  */
 const workers = ['test/work.test.ts', 'test/{guarantees,limits,promises,worker}/**/*.test.ts']
 const clients = [
-  'test/{change,commit-cut,dead-letters,enqueue,races,replay,status,unique}.test.ts',
+  'test/{change,commit-cut,dead-letters,enqueue,follow,races,replay,results,status,unique}.test.ts',
   'test/{blobs,hostile,sql-enqueue}.test.ts',
 ]
 const trouble = [
@@ -46,7 +46,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
     'test/worker/{cancel,claims,lanes,notes,settle,tx,tx-retries}.test.ts',
     'test/limits/{rates,rates-in-jobs}.test.ts',
-    'test/{commit-cut,enqueue}.test.ts',
+    'test/{commit-cut,enqueue,follow,results}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
     'test/guarantees/{commit-cuts,limits}.test.ts',
     'test/limits/*.test.ts',
@@ -55,10 +55,10 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
     'test/worker/{cancel,claims,lanes,order,settle,tx,tx-retries}.test.ts',
     'test/limits/rates-in-jobs.test.ts',
-    'test/{status,work}.test.ts',
+    'test/{follow,results,status,work}.test.ts',
     'test/guarantees/limits.test.ts',
     'test/limits/*.test.ts',
-    'test/console/{events,events-cost,events-http,events-outage,job-ends,prefer-wait}.test.ts',
+    'test/console/{events,events-cost,events-http,events-outage,prefer-wait}.test.ts',
   ],
 }
 

@@ -2,7 +2,6 @@ import { StintError } from '../../core/errors.ts'
 import { nameOption } from '../../core/names.ts'
 import type { Database } from '../../db/database.ts'
 import type { Queryable } from '../../db/statement.ts'
-import { Subscription } from '../../db/subscription.ts'
 import { readFleet, readLeases } from '../../stats/read/fleet/fleet.ts'
 import type { Fleet, Leases } from '../../stats/read/fleet/fleet.ts'
 import { CurrentGauges } from '../../stats/read/queues/gauges.ts'
@@ -24,11 +23,12 @@ import { RunningTotals } from '../../stats/read/series/totals.ts'
 import type { Totals } from '../../stats/read/series/totals.ts'
 import { readTrouble } from '../../stats/read/trouble.ts'
 import type { Trouble } from '../../stats/read/trouble.ts'
-import { channelOf, hintsIn } from '../../jobs/wake-up/hint.ts'
+import { hintsIn } from '../../jobs/wake-up/hint.ts'
 import type { PressureReport } from '../../limits/pressure/state.ts'
 import type { Calls } from '../calls.ts'
 import { checkId } from '../job-id.ts'
 import type { Connection } from '../connection.ts'
+import type { Listener } from '../listener.ts'
 import { allPressures } from '../pressure.ts'
 import { resolveStatsOptions } from '../stats.ts'
 import type { StatsOptions } from '../stats.ts'
@@ -47,14 +47,10 @@ export interface Overview extends QueuesOverview {
 
 export interface ViewConfig {
   connection: Connection
-  schema: string
-  notify: boolean
+  listener: Listener
   /** The client's reader, which its other methods use too. */
   queues: QueueReader
 }
-
-const listenDeadlineMs = 5_000
-const probeEveryMs = 15_000
 
 /**
  * The data behind the dashboard: `stint.view`. Nothing here counts live jobs: figures come from gauges and from the counts
@@ -168,28 +164,17 @@ export class View {
   }
 
   /**
-   * Calls `onStored` with the queues in which a job was stored or falls due, on a connection of its own, until the returned
+   * Calls `onStored` with the queues in which a job was stored or falls due, on the connection of the client's LISTEN, until the returned
    * function is called. Only a hint: some are lost, and none comes with `notify: false` or through a pooler.
    */
   async listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>> {
-    const { connection, schema, notify } = this.#config
-    await connection.database()
-    const { url } = connection
-    if (!notify || url === undefined) return () => Promise.resolve()
-    const subscription = new Subscription({
-      url,
-      channel: channelOf(schema),
-      applicationName: 'stint listen',
-      deadlineMs: listenDeadlineMs,
-      probeEveryMs,
+    await this.#config.connection.database()
+    return this.#config.listener.hear({
       onPayload: (payload) => {
         const queues = new Set(hintsIn(payload, () => true).map(({ queue }) => queue))
         if (queues.size > 0) onStored([...queues])
       },
-      onConnected: () => undefined,
     })
-    subscription.start()
-    return () => subscription.stop()
   }
 
   /** The workers. If none of them is active, this refreshes the gauges for the statements that follow. */

@@ -18,6 +18,9 @@ import type { Connection } from '../connection.ts'
 import { rejected } from '../../db/rejected.ts'
 import { callersOwn, deliver, unwrap } from './deliver.ts'
 import type { EnqueueStats } from './enqueue-stats.ts'
+import { StoredJob } from './enqueued-job.ts'
+import type { EnqueuedJob } from './enqueued-job.ts'
+import type { Waiter } from '../follow/waiter.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
 import type { PreparedJob } from '../../jobs/new/new-job.ts'
@@ -25,17 +28,6 @@ import type { StintConfig } from '../options.ts'
 import { refusalOf } from '../../jobs/new/refusal.ts'
 import { sendBatch } from '../../jobs/new/send-batch.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
-
-/** What enqueue() returns: the job that was stored, or the earlier one that it duplicates. */
-export interface EnqueuedJob {
-  id: string
-  kind: string
-  queue: string
-  /** No new job was stored, and `id` is that of an earlier one: the job is unique, or its idempotency key was used before. */
-  duplicate: boolean
-  /** The earlier job got this input. */
-  replaced: boolean
-}
 
 export interface EnqueueOptions<Tx> extends JobOptions {
   /** Store it in your transaction: it exists once you commit, and never if you roll back. */
@@ -60,17 +52,24 @@ export interface EnqueueManyOptions<Contract, Tx> extends JobOptions {
   signal?: AbortSignal | undefined
 }
 
-export interface EnqueuedJobs {
+export interface EnqueuedJobs<Output = unknown> {
   /** In the order of the inputs. */
-  jobs: EnqueuedJob[]
+  jobs: EnqueuedJob<Output>[]
   stored: number
   duplicates: number
 }
 
 /** The results for many jobs, and the blobs that no job refers to after the commit. */
 interface Stored {
-  jobs: EnqueuedJob[]
+  jobs: StoredJob[]
   unused: string[]
+}
+
+export interface EnqueuerParts {
+  connection: Connection
+  announcer: Announcer
+  stats: EnqueueStats
+  waiter: Waiter
 }
 
 const flushLimits = { maxItems: 500, maxBytes: 1024 * 1024 }
@@ -81,23 +80,22 @@ export class Enqueuer<Tx> {
   readonly #connection: Connection
   readonly #announcer: Announcer
   readonly #stats: EnqueueStats
+  readonly #waiter: Waiter
   readonly #admission: Admission
   /** Two coalescers, so that one unique job among many does not send all of them through the deciding function. */
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
 
-  constructor(
-    config: StintConfig<Tx>,
-    { connection, announcer, stats }: { connection: Connection; announcer: Announcer; stats: EnqueueStats },
-  ) {
+  constructor(config: StintConfig<Tx>, { connection, announcer, stats, waiter }: EnqueuerParts) {
     this.#config = config
     this.#connection = connection
     this.#announcer = announcer
     this.#stats = stats
+    this.#waiter = waiter
     this.#admission = new Admission(connection)
   }
 
-  async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
+  async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<StoredJob> {
     checkOptions(options)
     const { tx, ...jobOptions } = options
     const preparing = this.#prepare(contract, input, jobOptions)
@@ -114,7 +112,7 @@ export class Enqueuer<Tx> {
     } finally {
       this.#admission.done(admitted, placed?.placement === 'stored')
     }
-    const job = this.#answer(prepared, placed)
+    const job = this.#answer(prepared, placed, tx !== undefined)
     this.#stats.stored([job])
     return job
   }
@@ -123,7 +121,7 @@ export class Enqueuer<Tx> {
     contract: Contract,
     inputs: Iterable<InputOf<Contract>> | AsyncIterable<InputOf<Contract>>,
     options: EnqueueManyOptions<Contract, Tx>,
-  ): Promise<EnqueuedJobs> {
+  ): Promise<EnqueuedJobs<never>> {
     checkContract(contract)
     checkInputs(inputs)
     checkOptions(options)
@@ -162,14 +160,16 @@ export class Enqueuer<Tx> {
   async #storeKept(
     kept: KeptBatches,
     { tx, report, isWatched }: { tx: Tx | undefined; report: (sent: number) => void; isWatched: boolean },
-  ): Promise<EnqueuedJob[]> {
+  ): Promise<StoredJob[]> {
     if (tx !== undefined) {
       // Before anything is sent: a refused batch must leave nothing in the caller's transaction.
       await kept.at(0)
       if (this.#admission.hasRules) await kept.all()
-      const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
-        unwrap,
-      )
+      const stored = await this.#storeAllIn(this.#foreign(tx), kept, {
+        isRepeat: false,
+        isInTx: true,
+        report,
+      }).catch(unwrap)
       this.#announcer.storedInTransaction(kept.hints())
       this.#drop(stored.unused)
       return stored.jobs
@@ -182,7 +182,7 @@ export class Enqueuer<Tx> {
     return stored.jobs
   }
 
-  #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
+  #summary(jobs: StoredJob[]): EnqueuedJobs<never> {
     this.#stats.stored(jobs)
     const duplicates = jobs.filter(({ duplicate }) => duplicate).length
     return { jobs, stored: jobs.length - duplicates, duplicates }
@@ -249,9 +249,13 @@ export class Enqueuer<Tx> {
   async #storeAllIn(
     db: Queryable,
     batches: KeptBatches,
-    { isRepeat, report }: { isRepeat: boolean; report: (sent: number) => void },
+    {
+      isRepeat,
+      isInTx = false,
+      report,
+    }: { isRepeat: boolean; isInTx?: boolean; report: (sent: number) => void },
   ): Promise<Stored> {
-    const jobs: EnqueuedJob[] = []
+    const jobs: StoredJob[] = []
     const unused: string[] = []
     let batch = await callersOwn(() => batches.at(0))
     for (let number = 1; batch !== undefined; number++) {
@@ -268,7 +272,7 @@ export class Enqueuer<Tx> {
         await sending.catch(() => undefined)
       }
       const placed = await sending
-      this.#answerAll(batch, placed, jobs)
+      this.#answerAll(batch, placed, { jobs, isInTx })
       if (!isRepeat) unused.push(...unusedOf(batch, placed))
       await callersOwn(() => {
         report(jobs.length)
@@ -282,10 +286,10 @@ export class Enqueuer<Tx> {
   async #storeStream(
     batches: AsyncIterable<PreparedJob[]>,
     { admitted, report }: { admitted: Admitted[]; report: (sent: number) => void },
-  ): Promise<EnqueuedJob[]> {
-    const jobs: EnqueuedJob[] = []
+  ): Promise<StoredJob[]> {
+    const jobs: StoredJob[] = []
     for await (const batch of batches) {
-      this.#answerAll(batch, await this.#deliver(batch), jobs)
+      this.#answerAll(batch, await this.#deliver(batch), { jobs, isInTx: false })
       this.#admission.done(admitted.splice(0).flat(), true)
       report(jobs.length)
     }
@@ -326,9 +330,13 @@ export class Enqueuer<Tx> {
   }
 
   /** Adds the results of a batch to `jobs`, in the order of the batch. */
-  #answerAll(batch: readonly PreparedJob[], placed: readonly Placed[], jobs: EnqueuedJob[]): void {
+  #answerAll(
+    batch: readonly PreparedJob[],
+    placed: readonly Placed[],
+    { jobs, isInTx }: { jobs: StoredJob[]; isInTx: boolean },
+  ): void {
     for (const [index, prepared] of batch.entries()) {
-      jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
+      jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared), isInTx))
     }
   }
 
@@ -337,11 +345,19 @@ export class Enqueuer<Tx> {
     for (const key of blobs) this.#config.blobs?.store.delete(key).catch(() => undefined)
   }
 
-  #answer({ kind, queue }: PreparedJob, placed: Placed): EnqueuedJob {
+  #answer({ kind, queue }: PreparedJob, placed: Placed, isInTx: boolean): StoredJob {
     const { id, placement } = placed
     const refusal = refusalOf({ kind }, placed)
     if (refusal !== undefined) throw refusal
-    return { id, kind, queue, duplicate: placement !== 'stored', replaced: placement === 'replaced' }
+    const duplicate = placement !== 'stored'
+    return new StoredJob(this.#waiter, {
+      id,
+      kind,
+      queue,
+      duplicate,
+      replaced: placement === 'replaced',
+      isInTx,
+    })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Bound, Queryable } from '../../db/statement.ts'
 import { cancelPayload, farthestHintMs, rulesPayload, schedulesPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
+import { endedChannelOf, endedPayloadsOf, waitingPayload } from './ended.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
 
@@ -59,6 +60,16 @@ export class Announcer {
   /** Rules of flow control were changed. */
   rulesChanged(): void {
     if (this.#config.notify) void this.#notifier.say(rulesPayload)
+  }
+
+  /** Callers of this process wait for results. Resolves once workers could hear it. */
+  async callersWait(): Promise<void> {
+    if (this.#config.notify) await this.#notifier.say(waitingPayload)
+  }
+
+  /** These jobs have ended, and callers wait for results. Resolves when it is sent. */
+  async ended(ids: readonly string[]): Promise<void> {
+    if (this.#config.notify) await this.#notifier.notify(endedPayloadsOf(ids), endedChannelOf)
   }
 
   /** For jobs that were stored in a caller's transaction, whose commit we do not see. */

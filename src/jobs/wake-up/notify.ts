@@ -58,13 +58,17 @@ export class Notifier {
 
   /** Sends one payload at once. */
   say(payload: string): Promise<void> {
-    return this.#notify([payload])
+    return this.notify([payload])
   }
 
-  async #notify(payloads: readonly string[]): Promise<void> {
+  /** Sends payloads at once, to workers unless another channel is given. */
+  async notify(
+    payloads: readonly string[],
+    channelIn: (schema: string) => string = channelOf,
+  ): Promise<void> {
     try {
       const database = await this.#database()
-      await run(database, notifySql, { channel: channelOf(database.schema), payloads }, () => undefined)
+      await run(database, notifySql, { channel: channelIn(database.schema), payloads }, () => undefined)
     } catch {
       // Hints may be lost: polling finds the job.
     }
@@ -95,7 +99,7 @@ export class Notifier {
   async #send(): Promise<void> {
     if (this.#waiting.size === 0) return
     this.#isSending = true
-    await this.#notify(this.#payloads())
+    await this.notify(this.#payloads())
     this.#isSending = false
     if (this.#waiting.size > 0) this.hint([])
   }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { JobState } from '../../core/job.ts'
 import type { LiveTrouble } from '../api/events.ts'
 import type { Caller } from '../auth/caller.ts'
 import { afterSilence } from './after-silence.ts'
@@ -10,15 +9,14 @@ import type { LiveSource } from './source.ts'
 import { digestOf } from './topic.ts'
 import type { Topic } from './topic.ts'
 import { eventText, Viewer } from './viewer.ts'
-import { Waits } from './waits.ts'
 
 /*
- * Live updates: streams of server-sent events, and requests that wait for a job to end.
+ * Live updates: streams of server-sent events.
  *
  * A console has one Live, and a Live has one loop. Every half second the loop reads all topics that have viewers: all jobs
  * in one statement, all operations in one, the queues and the workers once for all viewers. So a hundred viewers cost the
- * database as much as one. The loop starts with the first viewer or wait and stops with the last: without viewers the
- * console reads nothing. Besides the loop there is at most one LISTEN, which reports queues with new jobs. It only makes
+ * database as much as one. The loop starts with the first viewer and stops with the last: without viewers the console
+ * reads nothing. Besides the loop there is at most one LISTEN, which reports queues with new jobs. It only makes
  * the screens faster: without it they show the same.
  *
  * A viewer is an open stream. A topic is what it shows: `overview`, `workers`, `queue:q`, `job:id`, `operation:id`. The
@@ -42,7 +40,7 @@ import { Waits } from './waits.ts'
  * does not answer, all viewers get `trouble`, and `healed` when it answers again; the next deltas bring them up to date.
  *
  * This file has the loop and the viewers. live/poll.ts reads the topics, live/board.ts keeps and sends their states,
- * live/queue-listener.ts has the LISTEN, and live/waits.ts the requests that wait for a job.
+ * and live/queue-listener.ts has the LISTEN.
  */
 
 export interface LiveOptions {
@@ -87,7 +85,6 @@ export class Live {
   readonly #options: Required<Omit<LiveOptions, 'source'>>
   readonly #epoch = randomUUID().slice(0, 8)
   readonly #viewers = new Map<Viewer, { recheck: ViewRequest['recheck']; checkedAt: number }>()
-  readonly #waits = new Waits()
   readonly #board: Board
   readonly #poll: Poll
   readonly #listener: QueueListener
@@ -116,18 +113,13 @@ export class Live {
       ...options,
     }
     this.#board = new Board(this.#options)
-    this.#poll = new Poll({ source, board: this.#board, waits: this.#waits })
+    this.#poll = new Poll({ source, board: this.#board })
     this.#listener = new QueueListener(source)
   }
 
   /** Number of open streams. */
   get viewers(): number {
     return this.#viewers.size
-  }
-
-  /** Number of requests that wait for a job to end. */
-  get waits(): number {
-    return this.#waits.size
   }
 
   /** Whether the loop runs. */
@@ -184,24 +176,10 @@ export class Live {
     return viewer.stream
   }
 
-  /** Whether another request may wait for a job to end. */
-  get hasRoomToWait(): boolean {
-    return !this.#isClosed && this.#waits.hasRoom
-  }
-
-  /** Waits up to `ms` for a job to end and returns its state; undefined if it has not ended or does not exist. One loop serves all waits. */
-  jobEnded(id: string, ms: number): Promise<JobState | undefined> {
-    if (!this.hasRoomToWait) return Promise.resolve(undefined)
-    const ended = this.#waits.add(id, ms)
-    this.#start()
-    return ended
-  }
-
-  /** Ends all streams and waits. */
+  /** Ends all streams. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const viewer of [...this.#viewers.keys()]) viewer.close()
-    this.#waits.endAll()
     this.#wake?.()
     await this.#looking
     await this.#listener.ended()
@@ -220,7 +198,7 @@ export class Live {
   }
 
   #start(): void {
-    if (this.#viewers.size > 0) this.#listener.begin()
+    this.#listener.begin()
     this.#beat ??= setInterval(() => {
       this.#ping()
     }, this.#options.pingMs).unref()
@@ -263,9 +241,9 @@ export class Live {
     this.#listener.end()
   }
 
-  /** No viewer and no wait is left. A method, so that it is evaluated again after `await`. */
+  /** No viewer is left. A method, so that it is evaluated again after `await`. */
   #isOver(): boolean {
-    return this.#isClosed || (this.#viewers.size === 0 && this.#waits.size === 0)
+    return this.#isClosed || this.#viewers.size === 0
   }
 
   /** Waits until `toAt`. `#wake` ends it earlier, but not before `fromAt`. */

@@ -3,25 +3,21 @@ import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import type { State } from './delta.ts'
 import type { JobBrief, LiveQueue, LiveSource } from './source.ts'
 import type { Topic } from './topic.ts'
-import { tellEnded } from './waits.ts'
-import type { Waits } from './waits.ts'
 
 const mostIds = 1_000
 /** Gauges are refreshed every two seconds. */
 const queuesEveryMs = 1_000
 const workersEveryMs = 2_000
 
-/** Reads all topics that have viewers, and the jobs of all waits: one read per type. Passes the states to the board. */
+/** Reads all topics that have viewers: one read per type. Passes the states to the board. */
 export class Poll {
   readonly #source: LiveSource
   readonly #board: Board
-  readonly #waits: Waits
   readonly #readAt = { queues: -Infinity, workers: -Infinity }
 
-  constructor({ source, board, waits }: { source: LiveSource; board: Board; waits: Waits }) {
+  constructor({ source, board }: { source: LiveSource; board: Board }) {
     this.#source = source
     this.#board = board
-    this.#waits = waits
   }
 
   /** Makes the next poll read this topic, even if its type is not due yet. */
@@ -44,10 +40,9 @@ export class Poll {
   }
 
   async #readJobs(): Promise<void> {
-    const waits = this.#waits.all
     // A job that has succeeded or was cancelled does not change any more.
     const open = this.#board.seen('job').filter((one) => !isOver(one))
-    const ids = [...new Set([...open.map(ofTopic), ...waits.map(({ id }) => id)])]
+    const ids = [...new Set(open.map(ofTopic))]
     const jobs = new Map<string, JobBrief>()
     for (let at = 0; at < ids.length; at += mostIds)
       for (const job of await this.#source.jobs(ids.slice(at, at + mostIds))) jobs.set(job.id, job)
@@ -56,7 +51,6 @@ export class Poll {
       const about = job === undefined ? [] : [{ queue: job.queue, kind: job.kind, key: job.key }]
       this.#board.found(one, job ?? null, about)
     }
-    tellEnded(waits, jobs)
   }
 
   async #readOperations(): Promise<void> {

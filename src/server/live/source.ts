@@ -40,11 +40,7 @@ export interface LiveQueue {
 export type JobBrief = Pick<Brief, 'id' | 'state' | 'queue' | 'kind' | 'key'>
 
 /** The source of the streams: the same answers as those of the routes, read once for both. */
-export function liveSource(
-  { view }: Pick<Stint, 'view'>,
-  reads: SharedReads,
-  { canListen }: { canListen: boolean },
-): LiveSource {
+export function liveSource({ view }: Pick<Stint, 'view'>, reads: SharedReads): LiveSource {
   return {
     overview: async () => {
       const facts = await reads.overview()
@@ -64,7 +60,7 @@ export function liveSource(
     },
     jobs: (ids) => view.jobs(ids),
     operations: (ids) => view.operations(ids),
-    listen: (onStored) => (canListen ? view.listen(onStored) : Promise.resolve(() => Promise.resolve())),
+    listen: (onStored) => view.listen(onStored),
   }
 }
 

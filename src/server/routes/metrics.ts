@@ -25,7 +25,7 @@ export const metricRoutes: Routes = (app, parts) => {
   for (const path of paths) {
     app.openapi(metricsAt(path), async (c) => {
       const caller = requirePermission(c, 'view')
-      const { reads, live, limits } = parts
+      const { reads, live, limits, waiting } = parts
       const [queues, totals, pressures, rules, rateTotals, breakers] = await Promise.all([
         reads.queues.get(),
         reads.totals.get(),
@@ -34,8 +34,8 @@ export const metricRoutes: Routes = (app, parts) => {
         reads.rateTotals.get(),
         reads.breakers.get(),
       ])
-      const { viewers, waits, dropped } = live
-      const console = { viewers, waits, dropped, refused: limits.refused }
+      const { viewers, dropped } = live
+      const console = { viewers, waits: waiting.requests, dropped, refused: limits.refused }
       const facts = { queues, totals, pressures, limits: rules, rateTotals, breakers, console }
       const text = metricsText(facts, caller)
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })

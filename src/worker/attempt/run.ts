@@ -5,6 +5,7 @@ import type { Handlers, Registered } from '../handlers.ts'
 import type { Children } from '../isolate/children.ts'
 import type { Tenure } from '../lease/tenure.ts'
 import type { Numbers } from '../report/numbers.ts'
+import type { Endings } from '../report/endings.ts'
 import type { Report } from '../report/report.ts'
 import type { RetryBudgets } from '../settle/retry-budgets.ts'
 import type { Settled, Settler } from '../settle/settler.ts'
@@ -31,6 +32,7 @@ export interface AttemptParts extends PenaltyParts {
   readonly scout: Scout
   readonly numbers: Numbers
   readonly report: Report
+  readonly endings: Pick<Endings, 'ended'>
   readonly activity: Activity
   readonly breakers: Pick<Breakers, 'ended'>
 }
@@ -140,7 +142,7 @@ function started(held: HeldJob, { tenure, budgets, numbers, report }: AttemptPar
 }
 
 /** Counts and reports the result of an attempt, now that it is stored. */
-function tell(settled: Settled, { scout, numbers, report, activity }: AttemptParts): void {
+function tell(settled: Settled, { scout, numbers, report, endings, activity }: AttemptParts): void {
   if (settled.type === 'refused') {
     numbers.refused(settled)
     report.refused(settled)
@@ -152,6 +154,8 @@ function tell(settled: Settled, { scout, numbers, report, activity }: AttemptPar
     scout.dueIn(outcome.delayMs + 1)
   if (outcome.type === 'waiting' && outcome.untilMs !== undefined) scout.dueIn(outcome.untilMs + 1)
   if (outcome.type === 'released') scout.jobReturned(held.job)
+  if (isSuccess(outcome) || outcome.type === 'dead' || outcome.type === 'cancelled')
+    endings.ended(held.job.id)
   numbers.settled(settled)
   report.settled(settled)
 }

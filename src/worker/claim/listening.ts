@@ -2,7 +2,9 @@ import { Subscription } from '../../db/subscription.ts'
 import { channelOf, hintsIn, saysCancel, saysRules, saysSchedules } from '../../jobs/wake-up/hint.ts'
 import type { Hint } from '../../jobs/wake-up/hint.ts'
 import { listenLocally, databaseKey } from '../../jobs/wake-up/local.ts'
+import { saysWaiting } from '../../jobs/wake-up/ended.ts'
 import type { Activity } from '../report/activity.ts'
+import type { Endings } from '../report/endings.ts'
 import type { Cancellations } from '../attempt/cancellations.ts'
 import type { Tenure } from '../lease/tenure.ts'
 import type { WorkerConfig } from '../options.ts'
@@ -21,6 +23,7 @@ export interface ListeningConfig {
   scout: Scout
   scheduler: Scheduler
   cancellations: Cancellations
+  endings: Pick<Endings, 'callersWait'>
   activity: Activity
   troubles: Troubles
 }
@@ -28,7 +31,7 @@ export interface ListeningConfig {
 const probeEveryMs = 15_000
 
 /**
- * Receives hints about new jobs, cancellations and changed schedules: from this process directly, from others by
+ * Receives hints about new jobs, cancellations, changed schedules and waiting callers: from this process directly, from others by
  * NOTIFY.
  */
 export class Listening implements Part {
@@ -61,10 +64,11 @@ export class Listening implements Part {
   readonly turns: readonly Watched[] = [{ name: 'listen', since: () => this.#subscription?.since }]
 
   #newSubscription(): Subscription {
-    const { url, worker, deadlineMs, tenure, pools, scout, scheduler, cancellations, troubles } = this.#config
+    const { url, worker, deadlineMs, tenure, pools, scout, scheduler, cancellations, endings, troubles } =
+      this.#config
     return new Subscription({
       url: worker.listenConnection ?? url,
-      channel: channelOf(worker.schema),
+      channels: [channelOf(worker.schema)],
       applicationName: 'stint listen',
       deadlineMs,
       probeEveryMs,
@@ -75,6 +79,7 @@ export class Listening implements Part {
           pools.rulesChanged()
           scout.surveySoon()
         }
+        if (saysWaiting(payload)) endings.callersWait()
         if (saysCancel(payload, tenure.workerId)) cancellations.checkNow()
       },
       onConnected: () => {
