@@ -2,6 +2,8 @@
 export { defineJob, typed } from './contracts/define-job.ts'
 export { defineSignal } from './contracts/signal.ts'
 export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
+export { webhookJob } from './contracts/webhook.ts'
+export type { WebhookInput } from './contracts/webhook.ts'
 export { readInput } from './contracts/input.ts'
 export { defineBreaker } from './limits/rules/define-breaker.ts'
 export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'

@@ -38,6 +38,8 @@ export type { PruneResult } from './jobs/blobs/prune.ts'
 export { defineJob, typed } from './contracts/define-job.ts'
 export { defineSignal } from './contracts/signal.ts'
 export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
+export { webhookJob } from './contracts/webhook.ts'
+export type { WebhookInput } from './contracts/webhook.ts'
 export type {
   Backoff,
   ClassRuleOptions,
@@ -54,6 +56,8 @@ export type {
   UniqueOptions,
 } from './contracts/contract.ts'
 export type { Duration } from './core/duration.ts'
+export { verifyWebhook } from './node/webhook/signature.ts'
+export type { VerifyOptions } from './node/webhook/signature.ts'
 export { defineBreaker } from './limits/rules/define-breaker.ts'
 export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'
 export type {

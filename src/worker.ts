@@ -11,6 +11,7 @@ export type {
   WaitOptions,
 } from './worker/attempt/steps/steps.ts'
 export type { Stored } from './worker/attempt/steps/stored-value.ts'
+export type { WebhooksOptions } from './worker/webhooks.ts'
 export type {
   ChildrenOptions,
   HandleOptions,

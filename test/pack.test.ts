@@ -145,6 +145,8 @@ test('the public names equal the committed list', async () => {
         "fileBlobStore",
         "isStintError",
         "typed",
+        "verifyWebhook",
+        "webhookJob",
       ],
       "stint/contracts": [
         "CancelJob",
@@ -160,6 +162,7 @@ test('the public names equal the committed list', async () => {
         "isStintError",
         "readInput",
         "typed",
+        "webhookJob",
       ],
       "stint/drizzle": [
         "drizzle",

@@ -48,6 +48,8 @@ export const errorCodes = [
   'next-called-twice',
   'worker-stopped',
   'unknown-handler',
+  'webhook-refused',
+  'webhook-failed',
   'not-external',
   'embedded-unsupported',
   'embedded-refused',

@@ -21,6 +21,8 @@ import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.
 import { asSchedule } from '../schedules/rules/define-schedule.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
 import type { Logger } from './report/log.ts'
+import { resolveWebhooks, withWebhookQueue } from './webhooks.ts'
+import type { WebhooksConfig, WebhooksOptions } from './webhooks.ts'
 
 export interface QueueOptions {
   /** Jobs of this queue that this worker runs at once; 1 to 10,000. @default 10 */
@@ -99,6 +101,8 @@ export interface WorkerOptions {
    * stored in the database as they are here.
    */
   flow?: readonly FlowRule[] | undefined
+  /** Sends webhooks, the jobs of kind `stint.webhook`, and serves their queue. @default sends none */
+  webhooks?: WebhooksOptions | undefined
   /** Serves /healthz and /readyz here; `host` is '0.0.0.0' if probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** The version of your app, shown beside the worker. @default the environment variable STINT_APP_VERSION */
@@ -162,6 +166,7 @@ export interface WorkerConfig {
   readonly upkeep: boolean
   readonly schedules: readonly Schedule[]
   readonly flow: readonly FlowRule[]
+  readonly webhooks: WebhooksConfig | undefined
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -192,6 +197,7 @@ const known = [
     'upkeep',
     'schedules',
     'flow',
+    'webhooks',
     'health',
     'version',
     'log',
@@ -227,13 +233,14 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     upkeep = true,
     schedules = [],
     flow = [],
+    webhooks,
     health,
     version,
     log,
     ...rest
   } = others
   rejectUnknown('new Worker()', rest, known)
-  const resolved = resolveQueues(queues, pollFloor)
+  const resolved = resolveQueues(webhooks === undefined ? queues : withWebhookQueue(queues), pollFloor)
   const slots =
     concurrency === undefined
       ? resolved.reduce((sum, queue) => sum + queue.concurrency, 0)
@@ -260,6 +267,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     upkeep: booleanOption('upkeep', upkeep),
     schedules: schedules.map(asSchedule),
     flow: flowOption(flow),
+    webhooks: resolveWebhooks(webhooks),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

@@ -1,5 +1,6 @@
 import type { Ambient } from '../node/ambient.ts'
 import type { JobContract } from '../contracts/contract.ts'
+import { webhookJob } from '../contracts/webhook.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import { durationOption, functionOption, invalidOption } from '../core/options.ts'
@@ -26,6 +27,7 @@ import { tellLease, tellStopping } from './lease/lease-news.ts'
 import { defaultLogger, guarded, silent } from './report/log.ts'
 import type { Logger } from './report/log.ts'
 import { resolveWorkerOptions } from './options.ts'
+import { webhookHandler } from './webhooks.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
 import { reach } from './reach.ts'
 import { Runtime, runtimeConfig } from './runtime.ts'
@@ -73,7 +75,7 @@ export class Worker {
 
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
-    const { log, children, schedules } = this.#config
+    const { log, children, schedules, webhooks } = this.#config
     this.#index = children.entry === undefined ? 0 : nextIndex(children.entry)
     childRegistry()?.workers.push({
       worker: this,
@@ -82,6 +84,7 @@ export class Worker {
       wasStarted: false,
     })
     for (const schedule of schedules) this.#add(schedule)
+    if (webhooks !== undefined) this.handle(webhookJob, webhookHandler(webhooks))
     this.#log = log === false ? silent : log === undefined ? defaultLogger(process.env) : guarded(log)
     this.#events = new Events((error) => {
       this.#log.error(

@@ -246,6 +246,8 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'too-many-steps': { status: 500, title: 'The job has too many steps' },
   'worker-stopped': { status: 503, title: 'The worker has stopped', headers: soon },
   'unknown-handler': { status: 500, title: 'No handler', detail: 'There is no handler for this kind.' },
+  'webhook-refused': { status: 422, title: 'The target of the webhook is refused' },
+  'webhook-failed': { status: 502, title: 'The webhook was not delivered' },
   'not-external': {
     status: 500,
     title: 'The console was bundled',
