@@ -207,17 +207,20 @@ describe('how a result is found', () => {
       await marked('no caller has waited')
       const ofQuiet = heard.filter((payload) => jobs.some(({ id }) => payload.includes(id)))
 
+      // The client has told workers before this one started: it must tell this one soon, and not in 5 s.
+      const stint = open({ listenConnection: straightWay(scene.db.url) })
+      const pending = await stint.enqueue(newJob(), null)
+      await expect(pending.result({ timeout: 50 })).rejects.toMatchObject({ code: 'result-timeout' })
       // Longer than the first read, shorter than the first poll: only a notification can be in time.
       const worker = await startFor(scene, contract, () => pause(30, 'named'))
-      const stint = open({ listenConnection: straightWay(scene.db.url) })
-      const tookMs: number[] = []
-      for (let round = 0; round < 15; round++) {
+      let tookMs = Infinity
+      for (let round = 0; round < 35 && tookMs > 90; round++) {
         const job = await stint.enqueue(contract, null)
         const startedAt = performance.now()
         expect(await job.result({ timeout: '20s' })).toBe('named')
-        tookMs.push(performance.now() - startedAt)
+        tookMs = performance.now() - startedAt
       }
-      expect(Math.min(...tookMs)).toBeLessThan(90)
+      expect(tookMs).toBeLessThan(90)
       expect(heard.some((payload) => payload.includes('ended'))).toBe(true)
       await worker.worker.stop()
       // Other tests of this file may have waited before; a worker that started later has not heard them.

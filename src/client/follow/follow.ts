@@ -1,9 +1,9 @@
 import type { JobProgress, JobState } from '../../core/job.ts'
 import { rejectUnknown } from '../../core/options.ts'
-import { stepsOfHistory } from '../../jobs/follow/look.ts'
+import { hasEnded, stepsOfHistory } from '../../jobs/follow/look.ts'
 import type { Look, StepLook } from '../../jobs/follow/look.ts'
 import { checkId, notFound } from '../job-id.ts'
-import { hasEnded, signalOption } from './result.ts'
+import { signalOption } from './result.ts'
 import type { Waiter } from './waiter.ts'
 
 export interface FollowOptions {

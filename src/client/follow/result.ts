@@ -3,7 +3,8 @@ import type { Duration } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import { peek } from '../../core/failures/thrown.ts'
 import { durationOption, invalidOption, rejectUnknown } from '../../core/options.ts'
-import type { Look } from '../../jobs/follow/look.ts'
+import { hasEnded } from '../../jobs/follow/look.ts'
+import type { Ending, Look } from '../../jobs/follow/look.ts'
 import { checkId, notFound } from '../job-id.ts'
 import type { Waiter } from './waiter.ts'
 
@@ -13,9 +14,6 @@ export interface ResultOptions {
   /** Stops the wait; the call throws the signal's reason. The job goes on. */
   signal?: AbortSignal | undefined
 }
-
-/** How a job ended. */
-export type Ending = Look & { state: 'succeeded' | 'cancelled' | 'dead' }
 
 export interface EndRequest {
   id: string
@@ -39,10 +37,6 @@ export function resolveResultOptions(id: string, options: ResultOptions = {}): E
 export function signalOption(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal instanceof AbortSignal) return signal
   throw invalidOption('signal', 'an AbortSignal', signal)
-}
-
-export function hasEnded(look: Look): look is Ending {
-  return look.state === 'succeeded' || look.state === 'cancelled' || look.state === 'dead'
 }
 
 /** The result of a job, once it has succeeded. */

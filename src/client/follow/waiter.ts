@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StintError } from '../../core/errors.ts'
-import { readLooks, readStepLooks } from '../../jobs/follow/look.ts'
+import { hasEnded, readLooks, readStepLooks } from '../../jobs/follow/look.ts'
 import type { Look, StepLook } from '../../jobs/follow/look.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { Bell } from '../../jobs/wake-up/bell.ts'
@@ -42,6 +42,8 @@ export interface WaiterConfig {
 const firstPollMs = 100
 const slowestPollMs = 500
 const pollGrowth = 1.5
+/** How soon the client may tell workers again, if they seem not to know that callers wait. */
+const sayAgainAfterMs = 1_000
 /** How long workers may take to hear that callers wait. */
 const heardWithinMs = 20
 /** The LISTEN stays this long after the last caller: the next one may come soon. */
@@ -59,6 +61,8 @@ export class Waiter {
   #pollAt = Infinity
   #pollMs = firstPollMs
   #saidAt = -Infinity
+  /** A poll found an end that no worker had named: workers may have started since the client told them last. */
+  #isUnnamed = false
   #unhear: (() => Promise<void>) | undefined
   #linger: NodeJS.Timeout | undefined
   #isClosed = false
@@ -161,7 +165,7 @@ export class Waiter {
       const isPoll = performance.now() >= this.#pollAt
       const ids = isPoll ? [...this.#watches.keys()] : [...this.#soon]
       this.#soon.clear()
-      for (let at = 0; at < ids.length; at += mostIds) await this.#read(ids.slice(at, at + mostIds))
+      for (let at = 0; at < ids.length; at += mostIds) await this.#read(ids.slice(at, at + mostIds), isPoll)
       if (isPoll) {
         this.#pollAt = performance.now() + this.#pollMs
         this.#pollMs = Math.min(slowestPollMs, this.#pollMs * pollGrowth)
@@ -174,14 +178,16 @@ export class Waiter {
 
   /** Tells workers that callers wait, unless it has told them just now. */
   #say(): void {
-    if (performance.now() - this.#saidAt < sayWaitingEveryMs) return
+    const everyMs = this.#isUnnamed ? sayAgainAfterMs : sayWaitingEveryMs
+    if (performance.now() - this.#saidAt < everyMs) return
     this.#saidAt = performance.now()
+    this.#isUnnamed = false
     void this.#config.announcer.callersWait().then(() => {
       if (this.#watches.size > 0) this.#pollBy(heardWithinMs)
     })
   }
 
-  async #read(ids: readonly string[]): Promise<void> {
+  async #read(ids: readonly string[], isPoll: boolean): Promise<void> {
     const watches = ids.flatMap((id) => [...(this.#watches.get(id) ?? [])])
     const withSteps = [...new Set(watches.filter((watch) => watch.withSteps).map(({ id }) => id))]
     try {
@@ -190,6 +196,7 @@ export class Waiter {
         // After the jobs: the steps of a dead job are complete then.
         steps: withSteps.length === 0 ? noSteps : await readStepLooks(db, withSteps),
       }))
+      if (isPoll && looks.some(hasEnded)) this.#isUnnamed = true
       const byId = new Map(looks.map((look) => [look.id, look]))
       for (const watch of watches)
         if (this.#watches.get(watch.id)?.has(watch) === true)

@@ -26,6 +26,13 @@ export interface Look {
   steps: unknown
 }
 
+/** A job that has ended. */
+export type Ending = Look & { state: 'succeeded' | 'cancelled' | 'dead' }
+
+export function hasEnded(look: Look): look is Ending {
+  return look.state === 'succeeded' || look.state === 'cancelled' || look.state === 'dead'
+}
+
 /** A step of a job, without its result. */
 export interface StepLook {
   name: string
