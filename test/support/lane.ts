@@ -24,7 +24,7 @@ function laneOf(name: string | undefined): Lane | undefined {
  * browsers, the embedded server, the package, migrations, logins and their roles, the checks of the doctor, and the
  * drivers of other libraries.
  */
-const workers = ['test/work.test.ts', 'test/{guarantees,limits,promises,worker}/**/*.test.ts']
+const workers = ['test/work.test.ts', 'test/{flows,guarantees,limits,promises,worker}/**/*.test.ts']
 const clients = [
   'test/{change,commit-cut,dead-letters,enqueue,follow,races,replay,results,status,unique}.test.ts',
   'test/{blobs,hostile,sql-enqueue}.test.ts',
@@ -44,7 +44,7 @@ const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 't
 const slices: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
-    'test/worker/{cancel,claims,lanes,notes,settle,tx,tx-retries}.test.ts',
+    'test/worker/{cancel,claims,lanes,notes,settle,steps,steps-faults,tx,tx-retries}.test.ts',
     'test/limits/{rates,rates-in-jobs}.test.ts',
     'test/{commit-cut,enqueue,follow,results}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
@@ -53,7 +53,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
   ],
   'no-notify': [
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
-    'test/worker/{cancel,claims,lanes,order,settle,tx,tx-retries}.test.ts',
+    'test/worker/{cancel,claims,lanes,order,settle,steps,tx,tx-retries}.test.ts',
     'test/limits/rates-in-jobs.test.ts',
     'test/{follow,results,status,work}.test.ts',
     'test/guarantees/limits.test.ts',

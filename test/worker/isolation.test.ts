@@ -42,6 +42,14 @@ describe.each(modes)('a handler isolated in a %s', (mode) => {
     await one.worker.hears('cancelled', waiting)
   })
 
+  test('an isolated handler has steps, and waits without its child', async () => {
+    const one = group.get()
+    const id = await one.send('steps')
+    await one.worker.hears('waiting', id)
+    expect(await resultOf(one, id)).toBe('step under epoch 1, end under epoch 2')
+    expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'waiting' }])
+  })
+
   test('an isolated handler writes in ctx.tx together with its completion', async () => {
     const one = group.get()
     const id = await one.send('tx')

@@ -44,6 +44,8 @@ interface Part extends Sent {
 export type Admitted = readonly Part[]
 
 const nothing: Admitted = []
+/** Never written to. */
+const noKeys = new Map<string, number>()
 
 /**
  * Decides which enqueues are refused because their queue is full or closed.
@@ -101,7 +103,9 @@ export class Admission {
   /** Throws `queue-full` or `queue-closed` if one of these jobs is refused; then none of them may be sent. */
   admit(jobs: readonly PreparedJob[]): Admitted {
     if (this.#ruled.size === 0) return nothing
-    const parts = partsOf(jobs, this.#ruled)
+    const [only] = jobs
+    const parts =
+      jobs.length === 1 && only !== undefined ? partOf(only, this.#ruled) : partsOf(jobs, this.#ruled)
     for (const part of parts) {
       const refusal = refusalOf(part)
       if (refusal === undefined) continue
@@ -234,6 +238,15 @@ export class Admission {
 
 function isRuled({ rule, takesJobs }: QueuePressure): boolean {
   return rule !== null || !takesJobs
+}
+
+/** The same for one job, which is what most calls send: without a map of queues. */
+function partOf({ hint }: PreparedJob, ruled: ReadonlyMap<string, Ruled>): readonly Part[] {
+  const of = ruled.get(hint.queue)
+  if (of === undefined) return nothing
+  const counts = hint.key !== undefined && of.pressure.rule?.keyMaxDepth != null
+  const keys = counts ? new Map([[hint.key, 1]]) : noKeys
+  return [{ ruled: of, jobs: 1, lowest: hint.priority, keys }]
 }
 
 /** What these jobs send into each queue with a rule. Jobs that are found in the same way share one hint. */

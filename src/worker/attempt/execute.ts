@@ -28,8 +28,8 @@ import type { Ending, Outcome } from './outcome.ts'
  * handler, whose promise never settles then.
  */
 export function execute(held: HeldJob, handlers: Handlers, services: ContextServices): Promise<Outcome> {
-  return new Promise((resolve) => {
-    void handle(held, handlers, { services, end: resolve }).then(resolve)
+  return new Promise((resolve, reject) => {
+    handle(held, handlers, { services, end: resolve }).then(resolve, reject)
   })
 }
 
@@ -45,7 +45,7 @@ async function handle(
   let journal: Journal | undefined
   for (let inPlaceTries = 0; ; inPlaceTries++) {
     // Each try has its own context: children that a failed try enqueued are not stored.
-    const ctx = new JobContext(held, services, { end, journal })
+    const ctx = new JobContext(held, services, { end, journal, isBatch: registered.type === 'batch' })
     let hasInput = false
     try {
       const input = await inputOf(held, contract, services)

@@ -16,7 +16,6 @@ import {
   succeed,
 } from '../../jobs/settle.ts'
 import { suspend } from '../../flows/waiting/waiting.ts'
-import type { WokenJob } from '../../flows/waiting/waiting.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { failedWith } from '../attempt/execute.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
@@ -25,7 +24,7 @@ import type { Ended, Outcome } from '../attempt/outcome.ts'
 import type { Handlers } from '../handlers.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
-import { FlowCounts } from './flow-counts.ts'
+import { FlowCounts, toHint } from './flow-counts.ts'
 import {
   isLinked,
   itemsOf,
@@ -351,7 +350,7 @@ export class Settler implements Part {
     const { db, announcer } = this.#config
     const items = suspensionsOf(group)
     const { ids, woken } = await suspend(db, { items, worker, lockMs: db.lockWaitMs })
-    if (woken.length > 0) announcer.stored(new Set(woken.map(hintOf)))
+    if (woken.length > 0) announcer.stored(new Set(woken.map(toHint)))
     return ids
   }
 
@@ -366,10 +365,6 @@ export class Settler implements Part {
       found.length > 0 ? { type: 'completed', children } : this.#placed(first.held, otherwise)
     return [{ ...first, outcome }]
   }
-}
-
-function hintOf({ queue, priority, key }: WokenJob): JobHint {
-  return { queue, priority, keyed: key !== null, key: key ?? undefined, inMs: 0 }
 }
 
 function hasChildren({ outcome }: Ended): boolean {

@@ -32,6 +32,11 @@ export const acts = {
     ctx.log.warn('second')
     return 'said'
   },
+  steps: async (_input, ctx) => {
+    const epoch = await ctx.step('first', () => ctx.fence.epoch)
+    await ctx.sleep('20ms')
+    return `step under epoch ${epoch}, end under epoch ${ctx.fence.epoch}`
+  },
   progressAndWait: async (_input, ctx) => {
     await ctx.progress(40, 'on its way')
     await aborted(ctx)

@@ -90,7 +90,7 @@ export interface StepsConfig {
   signal: () => AbortSignal
   /** Throws if the attempt is completed. */
   mustBeOpen: () => void
-  /** Jobs of a batch share a call of their handler, and one of them cannot wait alone. */
+  /** Jobs of a batch share a call of their handler, which cannot stop for one of them. */
   isBatch: boolean
 }
 
@@ -211,7 +211,7 @@ export class Steps {
   ): Promise<void> {
     rejectUnknown('ctx.sleep()', rest, ['name'])
     const until = untilOf(span)
-    await this.#wait(`sleep:${name === '' ? '' : stepName(name)}`, 'sleep', async (call, before) => {
+    await this.#call(`sleep:${name === '' ? '' : stepName(name)}`, 'sleep', async (call, before) => {
       if (before?.state === 'done' || before?.isOver === true) return undefined
       if (before === undefined) await this.#journal.mayBegin(call)
       const left = before === undefined ? until : { untilMs: this.#journal.leftMs(before) }
@@ -227,7 +227,7 @@ export class Steps {
     const name = signalName(signal)
     const untilMs = timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 })
     if (match !== undefined && !isObject(match)) throw invalidOption('match', 'an object', match)
-    const taken = await this.#wait(`signal:${name}`, 'signal', async (call, before) => {
+    const taken = await this.#call(`signal:${name}`, 'signal', async (call, before) => {
       if (before?.state === 'done') return before.result as TakenSignal
       if (before === undefined) await this.#journal.mayBegin(call)
       const found = await this.#journal.take(call, { name, match })
@@ -259,28 +259,14 @@ export class Steps {
     }) as Promise<number>
   }
 
-  #wait<Value>(
+  /** Not async: the call's number is taken before anything is awaited. */
+  #call<Value>(
     name: string,
     type: Call['type'],
     work: (call: Call, before: StepRecord | undefined) => Promise<Value>,
   ): Promise<Value> {
-    if (this.#config.isBatch)
-      return Promise.reject(
-        new StintError(
-          'invalid-option',
-          'A handler of batches cannot wait: its jobs share one call. Use handle() for this kind.',
-        ),
-      )
-    return this.#call(name, type, work) as Promise<Value>
-  }
-
-  /** Not async: the call's number is taken before anything is awaited. */
-  #call(
-    name: string,
-    type: Call['type'],
-    work: (call: Call, before: StepRecord | undefined) => Promise<unknown>,
-  ): Promise<unknown> {
     this.#config.mustBeOpen()
+    if (this.#config.isBatch) throw notInBatches(name)
     const outer = insideStep.getStore()
     if (outer !== undefined)
       throw new StintError(
@@ -351,6 +337,13 @@ export class Steps {
     // As another attempt will see it: a Date has become text.
     return text === undefined ? undefined : JSON.parse(text)
   }
+}
+
+function notInBatches(name: string): StintError {
+  return new StintError(
+    'invalid-option',
+    `A handler of batches has no steps and cannot wait ('${name}'): its jobs share one call. Use handle() for this kind.`,
+  )
 }
 
 function stepName(name: unknown): string {
