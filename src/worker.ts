@@ -9,7 +9,7 @@ export type {
   StepOptions,
   TimedOut,
   WaitOptions,
-} from './worker/attempt/steps/steps.ts'
+} from './worker/attempt/steps/step-options.ts'
 export type { Stored } from './worker/attempt/steps/stored-value.ts'
 export type { WebhooksOptions } from './worker/webhooks.ts'
 export type {

@@ -34,7 +34,7 @@ import type {
   StepContext,
   StepOptions,
   WaitOptions,
-} from './steps/steps.ts'
+} from './steps/step-options.ts'
 import type { Stored } from './steps/stored-value.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 

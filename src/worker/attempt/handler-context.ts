@@ -13,7 +13,7 @@ import type {
   StepOptions,
   TimedOut,
   WaitOptions,
-} from './steps/steps.ts'
+} from './steps/step-options.ts'
 import type { Stored } from './steps/stored-value.ts'
 
 /**

@@ -4,11 +4,15 @@ import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StoredError } from '../../../core/failures/stored-error.ts'
 import { toStorable } from '../../../core/json/storable.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
-import type { NewRecord, StepKey, StepRecord, StepType } from '../../../flows/steps/steps.ts'
+import type { NewRecord, StepRecord, StepType } from '../../../flows/steps/steps.ts'
 import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
 import { leaseLost } from '../fenced-tx.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
+import { keyOf } from './call.ts'
+import type { Call, Stop } from './call.ts'
+import { summaryOf } from './summary.ts'
+import type { StepSummary } from './summary.ts'
 
 /**
  * What the calls of a handler's context have returned, over all attempts of a job.
@@ -327,28 +331,6 @@ export class Journal {
   }
 }
 
-/** One call of a handler's context. */
-export interface Call extends StepKey {
-  readonly seq: number
-  readonly type: StepType
-  readonly beside: boolean
-  readonly beganAt: number
-  stop?: Stop
-}
-
-/** Why a call does not return in this attempt. */
-export type Stop =
-  | {
-      type: 'wait'
-      /** Its record is not stored yet. */
-      isNew: boolean
-      until: { untilMs?: number | undefined; untilAt?: string | undefined }
-      signal?: AwaitedSignal | undefined
-      said?: Partial<Pick<NewRecord, 'result' | 'tries' | 'error'>>
-    }
-  | { type: 'park'; reason: string }
-  | { type: 'release' }
-
 interface Failure {
   readonly of: Call
   readonly error: StoredError
@@ -368,47 +350,11 @@ export interface JournalServices {
   progressed(held: HeldJob): void
 }
 
-/** What people see of a record. */
-interface StepSummary {
-  name: string
-  n: number
-  type: StepType
-  state: string
-  tries: number
-  startedAt: string | undefined
-  ms: number | undefined
-  result: unknown
-  error: { name: string; message: string } | undefined
-}
-
 const maxSummaryBytes = 64 * 1024
 /** All results of a job together. */
 const maxBytes = 32 * 1024 * 1024
 /** How long a parked job waits before a worker tries again: rolling deployments heal by themselves. */
 const parkMs = [60_000, 300_000, 900_000, 3_600_000]
-
-function keyOf({ name, n }: StepKey): string {
-  return `${n} ${name}`
-}
-
-function summaryOf({
-  name,
-  n,
-  type,
-  state,
-  tries,
-  startedAt,
-  endedAt,
-  result,
-  error,
-}: StepRecord): StepSummary {
-  return {
-    ...{ name, n, type, state, tries, result },
-    startedAt: startedAt === null ? undefined : new Date(startedAt).toISOString(),
-    ms: startedAt === null || endedAt === null ? undefined : Math.round(endedAt - startedAt),
-    error: error === null ? undefined : { name: error.name, message: error.message },
-  }
-}
 
 function tooMany({ job }: HeldJob): StintError {
   return new StintError(

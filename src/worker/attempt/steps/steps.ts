@@ -1,12 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import { attemptsOption, checkBackoff } from '../../../contracts/retry.ts'
 import { readPayload, signalName } from '../../../contracts/signal.ts'
 import type { SignalContract } from '../../../contracts/signal.ts'
 import type { Duration } from '../../../core/duration.ts'
 import { StintError } from '../../../core/errors.ts'
 import { retryDelayMs } from '../../../core/failures/backoff.ts'
-import type { Backoff } from '../../../core/failures/backoff.ts'
 import { verdictOf } from '../../../core/failures/verdict.ts'
 import {
   durationOption,
@@ -24,62 +22,24 @@ import { nextId } from '../../../jobs/new/ids.ts'
 import type { BlobConfig } from '../../../jobs/new/new-job.ts'
 import { isLeaseLost, isOwnTrouble } from '../fenced-tx.ts'
 import type { FencedTransactions } from '../fenced-tx.ts'
-import type { Call, Journal } from './journal.ts'
+import type { Call } from './call.ts'
+import type { Journal } from './journal.ts'
+import { resolveStep, stepName, untilOf } from './step-options.ts'
+import type {
+  EachOptions,
+  Pages,
+  ReceivedSignal,
+  StepContext,
+  StepOptions,
+  TimedOut,
+  WaitOptions,
+} from './step-options.ts'
 import { maxStepBytes, stepText, storedFailure } from './stored-value.ts'
 import type { Stored } from './stored-value.ts'
-
-/** What a step knows about itself. */
-export interface StepContext {
-  readonly name: string
-  /** 1 the first time. */
-  readonly attempt: number
-  /** Aborts with the job's signal, and at the step's own timeout. Pass it on. */
-  readonly signal: AbortSignal
-  /** The same for every try of this step of this job; pass it to services that accept an idempotency key. */
-  readonly idempotencyKey: string
-}
-
-export interface StepOptions {
-  /** How often this step is tried within the job, and the pauses between. A pause above 10 s leaves the slot. @default once */
-  retry?: { attempts?: number | undefined; backoff?: Backoff | undefined } | undefined
-  /** How long one try may take; the job's own timeout counts from the last record in any case. */
-  timeout?: Duration | undefined
-}
-
-export interface EachOptions {
-  /** Items of one call; 1 to 10,000. @default 100 */
-  batch?: number | undefined
-}
-
-/** Items in pages: called with null first, then with the `next` of the page before, until that is null. */
-export type Pages<Item> = (cursor: string | null) => Promise<{ items: readonly Item[]; next: string | null }>
-
-export interface WaitOptions {
-  /** Wait no longer than this; without it, for ten years. */
-  timeout?: Duration | undefined
-  /** The payload must contain these members. */
-  match?: object | undefined
-}
-
-/** A signal that came. */
-export interface ReceivedSignal<Payload> {
-  readonly timedOut: false
-  readonly payload: Payload
-  readonly id: string
-  readonly by: string | null
-  /** ISO 8601. */
-  readonly sentAt: string
-}
-
-/** A wait whose time was over. */
-export interface TimedOut {
-  readonly timedOut: true
-}
 
 /** Set while a step's function runs: a step inside a step has no place of its own in the journal. */
 const insideStep = new AsyncLocalStorage<string>()
 
-const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.:/% -]{0,127}$/
 /** A longer pause between two tries of a step leaves the slot. */
 const longestPauseMs = 10_000
 
@@ -344,33 +304,6 @@ function notInBatches(name: string): StintError {
     'invalid-option',
     `A handler of batches has no steps and cannot wait ('${name}'): its jobs share one call. Use handle() for this kind.`,
   )
-}
-
-function stepName(name: unknown): string {
-  if (typeof name === 'string' && namePattern.test(name)) return name
-  throw invalidOption(
-    'name',
-    'a name of 1 to 128 letters, digits, spaces and _ . : / % - (first a letter, digit or _)',
-    name,
-  )
-}
-
-function resolveStep({ retry = {}, timeout, ...rest }: StepOptions) {
-  rejectUnknown('ctx.step()', rest, ['retry', 'timeout'])
-  const { attempts = 1, backoff = ['1s', '5s', '10s'], ...more } = retry
-  rejectUnknown('retry', more, ['attempts', 'backoff'], 'retry.')
-  checkBackoff('retry.backoff', backoff)
-  return {
-    attempts: attemptsOption('retry.attempts', attempts),
-    backoff,
-    timeoutMs: timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 }),
-  }
-}
-
-function untilOf(span: Duration | Date): { untilMs?: number; untilAt?: string } {
-  if (!(span instanceof Date)) return { untilMs: durationOption('span', span) }
-  if (Number.isNaN(span.getTime())) throw invalidOption('span', 'a valid Date or a duration', span)
-  return { untilAt: span.toISOString() }
 }
 
 /** Pages of an array; a page is named by the index of its first item. */

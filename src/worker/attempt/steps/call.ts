@@ -1,0 +1,29 @@
+import type { NewRecord, StepKey, StepType } from '../../../flows/steps/steps.ts'
+import type { AwaitedSignal } from '../../../flows/waiting/waiting.ts'
+
+/** One call of a handler's context. */
+export interface Call extends StepKey {
+  readonly seq: number
+  readonly type: StepType
+  readonly beside: boolean
+  readonly beganAt: number
+  stop?: Stop
+}
+
+/** Why a call does not return in this attempt. */
+export type Stop =
+  | {
+      type: 'wait'
+      /** Its record is not stored yet. */
+      isNew: boolean
+      until: { untilMs?: number | undefined; untilAt?: string | undefined }
+      signal?: AwaitedSignal | undefined
+      said?: Partial<Pick<NewRecord, 'result' | 'tries' | 'error'>>
+    }
+  | { type: 'park'; reason: string }
+  | { type: 'release' }
+
+/** One text for a call of a job. */
+export function keyOf({ name, n }: StepKey): string {
+  return `${n} ${name}`
+}
