@@ -1,8 +1,8 @@
 export { Stint } from './client/stint.ts'
-export type { EnqueuedJob } from './client/enqueue/enqueued-job.ts'
+export type { EnqueuedJob, EnqueuedJobs } from './client/enqueue/enqueued-job.ts'
 export type { FollowOptions, JobNews, ProgressNews, StateNews, StepNews } from './client/follow/follow.ts'
 export type { ResultOptions } from './client/follow/result.ts'
-export type { EnqueuedJobs, EnqueueManyOptions, EnqueueOptions, Progress } from './client/enqueue/enqueuer.ts'
+export type { EnqueueManyOptions, EnqueueOptions, Progress } from './client/enqueue/options.ts'
 
 export type { GetOptions } from './client/calls.ts'
 export type { SignalOptions, SignalResult } from './client/jobs/signals.ts'

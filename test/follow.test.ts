@@ -39,10 +39,10 @@ test('a follower is told each state, progress and step of a job, and its end las
     await full.opened
     return { total: 7 }
   })
-  const job = await scene.stint.enqueue(contract, null, { delay: '100ms' })
+  const job = await scene.stint.enqueue(contract, null, { delay: '1h' })
   const told: JobNews[] = []
   for await (const news of scene.stint.follow({ job: job.id })) {
-    told.push(news)
+    if (told.push(news) === 1) await scene.stint.reschedule(job.id, { delay: 0 })
     if (news.type === 'progress' && news.percent === 50) {
       expect(news).toMatchObject({ note: 'half', at: expect.any(String) as string })
       await writeStep(job.id, { name: 'fetch', seq: 1, state: 'open' })
@@ -65,6 +65,23 @@ test('a follower is told each state, progress and step of a job, and its end las
   ])
   expect(told.at(-1)).toMatchObject({ type: 'state', state: 'succeeded', result: { total: 7 }, error: null })
   expect(new Set(texts).size).toBe(texts.length)
+})
+
+test('a follower is told the steps of a handler as they are done', async () => {
+  const contract = newJob('followed')
+  const told = gate()
+  await startFor(scene, contract, async (_, ctx) => {
+    await ctx.step('fetch', () => 7)
+    await ctx.step('fetch', () => 8)
+    await told.opened
+  })
+  const job = await scene.stint.enqueue(contract, null)
+  const steps: string[] = []
+  for await (const news of scene.stint.follow({ job: job.id })) {
+    if (news.type === 'step') steps.push(brief(news))
+    if (steps.length === 2) told.open(undefined)
+  }
+  expect(steps.slice(0, 2)).toEqual(['fetch#0 done 1', 'fetch#1 done 1'])
 })
 
 test('a job that has ended is told once; a dead one with its error and its steps', async () => {

@@ -213,15 +213,15 @@ describe('how a result is found', () => {
       await expect(pending.result({ timeout: 50 })).rejects.toMatchObject({ code: 'result-timeout' })
       // Longer than the first read, shorter than the first poll: only a notification can be in time.
       const worker = await startFor(scene, contract, () => pause(30, 'named'))
-      let tookMs = Infinity
-      for (let round = 0; round < 35 && tookMs > 90; round++) {
+      let isNamedInTime = false
+      for (let round = 0; round < 35 && !isNamedInTime; round++) {
         const job = await stint.enqueue(contract, null)
         const startedAt = performance.now()
         expect(await job.result({ timeout: '20s' })).toBe('named')
-        tookMs = performance.now() - startedAt
+        const tookMs = performance.now() - startedAt
+        isNamedInTime = tookMs < 90 && heard.some((payload) => payload.includes(job.id))
       }
-      expect(tookMs).toBeLessThan(90)
-      expect(heard.some((payload) => payload.includes('ended'))).toBe(true)
+      expect(isNamedInTime).toBe(true)
       await worker.worker.stop()
       // Other tests of this file may have waited before; a worker that started later has not heard them.
       expect(ofQuiet).toEqual([])

@@ -36,6 +36,7 @@ import { Pools } from './claim/pools.ts'
 import type { Probe } from './claim/probes.ts'
 import { Scout } from './claim/scout.ts'
 import { Control } from './control.ts'
+import { deadlineMsOf } from './statement-deadline.ts'
 import { Endings } from './report/endings.ts'
 import type { Events } from './report/events.ts'
 import type { Handlers } from './handlers.ts'
@@ -109,13 +110,6 @@ export interface Parts {
 }
 
 const watchdogMs = 60_000
-/** The longest deadline of one statement. */
-export const longestDeadlineMs = 10_000
-
-/** The deadline of one statement: several fit into a lease. */
-export function deadlineMsOf(leaseMs: number): number {
-  return Math.max(500, Math.min(longestDeadlineMs, leaseMs / 3))
-}
 
 /** Builds a worker: each part gets the parts that it uses. */
 export function assemble(config: RuntimeConfig): Parts {

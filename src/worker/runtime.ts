@@ -1,6 +1,7 @@
 import { Database } from '../db/database.ts'
 import { synchroniseRules } from '../limits/synchronise.ts'
-import { assemble, deadlineMsOf, longestDeadlineMs } from './assembly.ts'
+import { assemble } from './assembly.ts'
+import { deadlineMsOf, longestDeadlineMs } from './statement-deadline.ts'
 import type { Parts, RuntimeConfig } from './assembly.ts'
 import { failUncaught, noteLate } from './attempt/give-up.ts'
 import type { HeldJob } from './attempt/held-job.ts'

@@ -1,6 +1,6 @@
 import { atMost } from '../db/wait.ts'
-import { longestDeadlineMs } from './assembly.ts'
 import type { Parts } from './assembly.ts'
+import { longestDeadlineMs } from './statement-deadline.ts'
 import { until } from './until.ts'
 
 export interface StopOptions {

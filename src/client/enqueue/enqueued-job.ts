@@ -18,6 +18,13 @@ export interface EnqueuedJob<Output = unknown> {
   result(options?: ResultOptions): Promise<Output>
 }
 
+export interface EnqueuedJobs<Output = unknown> {
+  /** In the order of the inputs. */
+  jobs: EnqueuedJob<Output>[]
+  stored: number
+  duplicates: number
+}
+
 export interface EnqueuedFacts extends Omit<EnqueuedJob, 'result'> {
   /** It was stored in the caller's transaction. */
   isInTx: boolean

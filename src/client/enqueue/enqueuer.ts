@@ -19,7 +19,8 @@ import { rejected } from '../../db/rejected.ts'
 import { callersOwn, deliver, unwrap } from './deliver.ts'
 import type { EnqueueStats } from './enqueue-stats.ts'
 import { StoredJob } from './enqueued-job.ts'
-import type { EnqueuedJob } from './enqueued-job.ts'
+import type { EnqueuedJobs } from './enqueued-job.ts'
+import type { EnqueueManyOptions, EnqueueOptions } from './options.ts'
 import type { Waiter } from '../follow/waiter.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
@@ -28,36 +29,6 @@ import type { StintConfig } from '../options.ts'
 import { refusalOf } from '../../jobs/new/refusal.ts'
 import { sendBatch } from '../../jobs/new/send-batch.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
-
-export interface EnqueueOptions<Tx> extends JobOptions {
-  /** Store it in your transaction: it exists once you commit, and never if you roll back. */
-  tx?: Tx | undefined
-}
-
-export interface Progress {
-  /** Jobs sent so far. The jobs of an array are committed together at the end, those of a stream as they come. */
-  sent: number
-  /** The total number of jobs, if known. */
-  total: number | undefined
-}
-
-export interface EnqueueManyOptions<Contract, Tx> extends JobOptions {
-  /** Options of a single job; they override the options for all jobs. */
-  each?: ((input: InputOf<Contract>, index: number) => JobOptions) | undefined
-  /** Store them in your transaction. */
-  tx?: Tx | undefined
-  /** Called after each statement of up to 5,000 jobs. If it throws, the call stops. */
-  onProgress?: ((progress: Progress) => void) | undefined
-  /** Stops the call between two statements; then no job of an array is stored. */
-  signal?: AbortSignal | undefined
-}
-
-export interface EnqueuedJobs<Output = unknown> {
-  /** In the order of the inputs. */
-  jobs: EnqueuedJob<Output>[]
-  stored: number
-  duplicates: number
-}
 
 /** The results for many jobs, and the blobs that no job refers to after the commit. */
 interface Stored {
