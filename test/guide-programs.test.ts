@@ -33,3 +33,20 @@ test('the program about results prints the result, the progress and the end of i
 test('the program about webhooks sends one, verifies it and prints the status', async () => {
   expect(await linesOf('webhooks.md')).toEqual(['genuine {"order":7}', '{ status: 204 }'])
 })
+
+test('the program about steps loads, asks and mails once, although its handler runs twice', async () => {
+  expect(await linesOf('steps.md')).toEqual([
+    'loading may',
+    'asking the model true',
+    'mailed: 2 orders',
+    "{ text: '2 orders' }",
+  ])
+})
+
+test('the program about waiting publishes after its signal', async () => {
+  expect(await linesOf('waiting.md')).toEqual([
+    'please approve: Hello',
+    'published, approved by ana',
+    "{ state: 'published' }",
+  ])
+})

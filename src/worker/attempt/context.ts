@@ -327,14 +327,12 @@ export class JobContext implements HandlerContext {
 
   /** The handler has ended. Returns its records for people; undefined if there are none. */
   endJournal(): string | undefined {
-    this.#journal?.close()
-    return this.#journal?.summary()
+    return this.#journal?.close()
   }
 
   /** For another try of the handler within the attempt. */
   restartedJournal(): Journal | undefined {
-    this.#journal?.restart()
-    return this.#journal
+    return this.#journal?.restart()
   }
 
   /** The handler's output as JSON that can be stored. */

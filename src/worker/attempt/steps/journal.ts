@@ -77,18 +77,20 @@ export class Journal {
     return toStorable([...this.#summary.values()], { maxBytes: maxSummaryBytes }).text
   }
 
-  /** The handler has ended, or is called again in place: calls that are still under way are ignored. */
-  close(): void {
+  /** The handler has ended: calls that are still under way are ignored. Returns the records for people. */
+  close(): string | undefined {
     this.#state = 'over'
+    return this.summary()
   }
 
   /** The handler is called again within the attempt. */
-  restart(): void {
+  restart(): this {
     this.#counts.clear()
     this.#asked.clear()
     this.#calls.clear()
     this.#failures = []
     this.#state = 'open'
+    return this
   }
 
   /** A call begins: it gets its number now, before anything is awaited. */
