@@ -34,6 +34,75 @@ describe('the producer', () => {
     expect((await scene.owner.list({ queue: 'q', limit: 200 })).jobs.length).toBeGreaterThan(2)
   })
 
+  test('the producer role stores flows, and neither counts nor reads them', async () => {
+    const flow = {
+      id: randomUUID(),
+      name: 'roles',
+      nodes: [
+        {
+          name: 'a',
+          needs: 0,
+          chances: 0,
+          onEnded: [1],
+          groups: [
+            {
+              queue: 'q',
+              kind: 'k',
+              priority: 0,
+              maxAttempts: 1,
+              version: 1,
+              ids: [randomUUID()],
+              places: [0],
+              inputs: [1],
+            },
+          ],
+        },
+        {
+          name: 'b',
+          needs: 1,
+          chances: 1,
+          groups: [
+            {
+              queue: 'q',
+              kind: 'k',
+              priority: 0,
+              maxAttempts: 1,
+              version: 1,
+              ids: [randomUUID()],
+              places: [0],
+              inputs: [2],
+            },
+          ],
+        },
+      ],
+    }
+    const store = `select outcome from ${schema}.enqueue_flows($1)`
+    const { rows } = await login('producer').pool.query(store, [JSON.stringify([flow])])
+    expect(rows).toEqual([{ outcome: 'stored' }])
+    await expect(login('viewer').pool.query(store, ['[]'])).rejects.toMatchObject({ code: '42501' })
+    const count = `select * from ${schema}.count_endings(array['${flow.id}'::uuid])`
+    for (const role of ['producer', 'viewer', 'operator'] as const)
+      expect(await may(role, count), role).toBe(false)
+    await scene.db.query(
+      `insert into ${schema}.flow_ending (flow_id, node, succeeded) values ('${flow.id}', 0, 1)`,
+    )
+    expect(await may('worker', count)).toBe(true)
+    const states = await scene.db.query(
+      `select state::text from ${schema}.job where flow_id = '${flow.id}' order by node`,
+    )
+    expect(states).toEqual([{ state: 'ready' }, { state: 'ready' }])
+    // A viewer sees how far a flow is, but no result of it. A producer cannot claim a place in the flow of another one.
+    expect(await may('viewer', `select remaining from ${schema}.flow_node`)).toBe(true)
+    expect(await may('viewer', `select result from ${schema}.flow_output`)).toBe(false)
+    expect(
+      await may(
+        'producer',
+        `insert into ${schema}.job (id, queue, kind, flow_id, node) values (gen_random_uuid(), 'q', 'k', '${flow.id}', 0)`,
+      ),
+    ).toBe(false)
+    await scene.db.query(`delete from ${schema}.job where flow_id = '${flow.id}'`)
+  })
+
   test('the producer role takes, corrects and penalises tokens of a rate', async () => {
     await scene.db.query(
       `insert into ${schema}.rate (name, tokens, period_ms, burst) values ('openai', 1, 3600000, 10)`,

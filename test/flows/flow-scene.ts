@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { defineJob } from '../../src/index.ts'
 import type { JobContract } from '../../src/index.ts'
 import { Database } from '../../src/db/database.ts'
@@ -15,6 +16,7 @@ import type { Outcome } from '../../src/worker/attempt/outcome.ts'
 import { Handlers } from '../../src/worker/handlers.ts'
 import { Settler } from '../../src/worker/settle/settler.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { straightWay } from '../support/way.ts'
 import { newName } from '../support/workers.ts'
 
 /** A contract for the jobs of one test. */
@@ -63,6 +65,13 @@ export function connect(db: TestDatabase): Database {
     deadlineMs: 20_000,
     applicationName: 'flows test',
   })
+}
+
+/** A session of the driver, for EXPLAIN. */
+export async function openClient(db: TestDatabase): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: straightWay(db.url) })
+  await client.connect()
+  return client
 }
 
 export const died: Outcome = {
