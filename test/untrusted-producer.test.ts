@@ -163,6 +163,44 @@ describe('a login with the rights of a producer', () => {
     expect(await db.query(`select 1 from ${schema}.idempotency_key where key = 'hostile'`)).toEqual([])
   })
 
+  test('a producer stores no hostile flow through stint.enqueue_flows()', async () => {
+    const before = await stored()
+    const group = { queue: 'q', kind: 'k', priority: 0, maxAttempts: 1, version: 1, inputs: [1], places: [0] }
+    const node = { name: 'a', needs: 0, chances: 0 }
+    const flowOf = (flow: object, nodeMembers: object = {}, groupMembers: object = {}): object => {
+      const groups = [{ ...group, ids: [randomUUID()], ...groupMembers }]
+      return { id: randomUUID(), name: 'hostile', nodes: [{ ...node, groups, ...nodeMembers }], ...flow }
+    }
+    for (const bad of [
+      flowOf({ id: null }),
+      flowOf({ name: 'n'.repeat(1_000_000) }),
+      flowOf({ name: null }),
+      flowOf({ uniqueKey: 'u'.repeat(1_000) }),
+      flowOf({ nodes: [] }),
+      flowOf({ nodes: null }),
+      flowOf({ nodes: Array.from({ length: 1_001 }, () => node) }),
+      flowOf({}, { name: '' }),
+      flowOf({}, { needs: 100_000 }),
+      flowOf({}, { needs: null }),
+      flowOf({}, { groups: [] }),
+      flowOf({}, { onEnded: ['x'] }),
+      flowOf({}, {}, { queue: 'a b' }),
+      flowOf({}, {}, { ids: [null] }),
+      flowOf({}, {}, { delayMs: 1e300 }),
+      flowOf({}, {}, { runAt: 'infinity' }),
+      flowOf({}, {}, { options: { timeoutMs: 'abc' } }),
+      flowOf({}, {}, { inputBlob: '../x' }),
+    ]) {
+      const code = await answer(`select * from ${schema}.enqueue_flows($1)`, [JSON.stringify([bad])])
+      expect(code, JSON.stringify(bad).slice(0, 200)).toMatch(/^(22|23|54)/)
+    }
+    for (const flows of ['7', 'null', '{}', '[null]', '[7]', '[{}]', '[{"id":"x"}]', 'x'])
+      expect(await answer(`select * from ${schema}.enqueue_flows($1)`, [flows]), flows).not.toBe('42501')
+    expect(await stored()).toBe(before)
+    expect(await db.query(`select from ${schema}.flow`)).toEqual([])
+    expect(await db.query(`select from ${schema}.flow_node`)).toEqual([])
+  })
+
   test('a producer holds no idempotency key for longer than ten years', async () => {
     const job = {
       id: randomUUID(),

@@ -780,7 +780,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function drop_day(old_table text)': '39f9c48c46d021b16bd0c4f3a0e58663',
   'function enqueue(queue text, kind text, input jsonb, options jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)':
     '0051f4354a6a9eb265248507c045ffcd',
-  'function enqueue_flows(flows text)': '08330d6e96b7e8b422f2c9881302fc7b',
+  'function enqueue_flows(flows text)': '41c5b4cd8aa4ee2fd6b801d285d7e417',
   'function enqueue_jobs(jobs jsonb, again boolean)': '3921a61d209050e37093f7f5967e47ce',
   'function enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)':
     '83a7f7c332cf6086c737984d4023b33b',

@@ -356,7 +356,16 @@ declare
   added   uuid[];
   stored  uuid[] := '{}';
   pending integer;
+  bad     text;
 begin
+  select jsonb_array_length(g -> 'nodes')
+    from jsonb_array_elements(given) as g
+   where jsonb_array_length(g -> 'nodes') not between 1 and 1000
+   limit 1
+    into bad;
+  if bad is not null then
+    perform stint.refuse('nodes', 'to be a list of 1 to 1000 nodes', bad);
+  end if;
   for try in 1 .. 100 loop
     -- In the order of the unique keys, so that two calls never wait for each other.
     with new_flow as (
@@ -399,6 +408,11 @@ begin
    cross join lateral (
            select coalesce(sum(jsonb_array_length(g -> 'ids')), 0)::integer as jobs from jsonb_array_elements(n.groups) as g) as size
    where f.id = any(stored);
+  -- Nothing would ever end a node without a job.
+  select n.name from stint.flow_node as n where n.flow_id = any(stored) and n.total = 0 limit 1 into bad;
+  if bad is not null then
+    perform stint.refuse('groups', 'to have a job', bad);
+  end if;
 
   insert into stint.job (
     id, state, queue, kind, key, priority, run_at, max_attempts, version,

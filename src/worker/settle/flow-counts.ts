@@ -62,7 +62,9 @@ export class FlowCounts {
   #schedule(): void {
     if (this.#counting !== undefined || this.#due.size === 0) return
     clearTimeout(this.#timer)
-    const inMs = Math.min(...this.#due.values()) - performance.now()
+    let first = Infinity
+    for (const at of this.#due.values()) first = Math.min(first, at)
+    const inMs = first - performance.now()
     if (inMs <= 0) this.#begin()
     else
       this.#timer = setTimeout(() => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { named } from '../named/all.ts'
 import type { GuaranteeName } from '../named/all.ts'
 import { copyBuild, mutate } from './build.ts'
-import type { Mutant } from './mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 /**
  * Tests of the tests: every guarantee passes for an unchanged copy of the package, and fails for a copy with its mutant.

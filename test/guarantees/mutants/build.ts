@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { repository } from '../../support/worker-process.ts'
 import type { Build } from '../harness/scene.ts'
 import { compiled } from './compile.ts'
-import type { Mutant } from './mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 /** What the test processes need beside `dist`: the programs that import the package by its name. */
 const parts = ['package.json', 'test/promises/programs', 'test/guarantees/programs']

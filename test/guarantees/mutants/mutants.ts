@@ -1,21 +1,6 @@
-import type { GuaranteeName } from '../named/all.ts'
-
-/** A small defect, put into a copy of the built package, that one guarantee has to notice. */
-export interface Mutant {
-  id: string
-  /** What the mutated package does wrong, as a sentence. */
-  what: string
-  /** The test that must turn red. */
-  caughtBy: GuaranteeName
-  /** Below dist. */
-  file: string
-  /** Exact texts of that file, each of which occurs once, and their replacements. */
-  edits: readonly { from: string; to: string }[]
-}
-
-function edit(from: string, to: string): { from: string; to: string }[] {
-  return [{ from, to }]
-}
+import { flowMutants } from './flow-mutants.ts'
+import { edit } from './mutant.ts'
+import type { Mutant } from './mutant.ts'
 
 const limits = 'schema/migrations/0011_limits.sql.js'
 const limitedClaims = 'schema/migrations/0012_claim_limited.sql.js'
@@ -30,6 +15,7 @@ const settles = [
 ]
 
 export const mutants: readonly Mutant[] = [
+  ...flowMutants,
   ...settles.map(({ id, statement, leases }): Mutant => ({
     id,
     what: `${statement} does not check the lease`,

@@ -11,6 +11,7 @@ import { hostileOutputs, settleBadRow } from './content.ts'
 import { crashBystander, crashLimit, releaseNoBurn } from './crashes.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
 import { firesManySchedulers } from './fires.ts'
+import { flowEndings, flowTwoLast } from './flows.ts'
 import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
 import { limitsBothSorts, limitsCountOnce, limitsExact, orderFirstLive, ratesExact } from './limits.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
@@ -48,6 +49,8 @@ export const named = {
   'limits.both-sorts': limitsBothSorts,
   'order.first-live': orderFirstLive,
   'rates.exact': ratesExact,
+  'flow.two-last': flowTwoLast,
+  'flow.endings': flowEndings,
   'breakers.decided-once': breakersDecidedOnce,
 } satisfies Record<string, (build: Build) => Promise<void>>
 

@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import type { TestDatabase } from '../../support/database.ts'
+import { installFunctions } from '../harness/mutated-sql.ts'
 import { createScene } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
 import { sessionOf, untilWaits } from './sessions.ts'
@@ -110,17 +108,6 @@ async function limitedScene(build: Build): Promise<TestDatabase> {
   await installFunctions(db, build, '0011_limits')
   await installFunctions(db, build, '0012_claim_limited')
   return db
-}
-
-/** The database of a test comes from a template of the unchanged package, so the functions of a mutant are put into it. */
-async function installFunctions(db: TestDatabase, { root }: Build, name: string): Promise<void> {
-  const file = join(root, `dist/schema/migrations/${name}.sql.js`)
-  // The bundle of the unchanged package has no such file.
-  if (!existsSync(file)) return
-  const module = (await import(`${pathToFileURL(file).href}?${Math.random()}`)) as Record<string, unknown>
-  const [script] = Object.values(module) as { parts: readonly string[] }[]
-  const functions = script?.parts.join('').match(/^create function [\s\S]*?^\$\$;$/gm) ?? []
-  for (const text of functions) await db.query(text.replace('create function', 'create or replace function'))
 }
 
 async function store(
