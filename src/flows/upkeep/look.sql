@@ -18,5 +18,6 @@ select (select max(flow_id::text) from overdue where step = 500) as "last",
                               from stint.flow_ending as ending
                              where ending.flow_id = overdue.flow_id
                                and ending.written_at < stint.now() - interval '1 second')) as flows,
+       exists (select from stint.flow where ended_at is null) as "hasOpen",
        exists (select from stint.job_watch) as "hasWatches",
        exists (select from stint.flow where cancel_at is not null and ended_at is null) as "hasCancelled"

@@ -21,6 +21,8 @@ export interface FlowWork {
   flows: string[]
   /** Where the next page begins; null if there is none. */
   last: string | null
+  /** Whether there are flows that have not ended. */
+  hasOpen: boolean
   hasWatches: boolean
   hasCancelled: boolean
 }
@@ -28,7 +30,7 @@ export interface FlowWork {
 /** What there is to do for flows; `after` is `last` of the page before. */
 export async function flowWork(db: Queryable, after: string): Promise<FlowWork> {
   const [work] = await run(db, lookSql, { after }, (row: FlowWork) => row)
-  return work ?? { flows: [], last: null, hasWatches: false, hasCancelled: false }
+  return work ?? { flows: [], last: null, hasOpen: false, hasWatches: false, hasCancelled: false }
 }
 
 /** Removes the endings of those of these flows that do not exist. */

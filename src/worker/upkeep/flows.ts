@@ -28,7 +28,8 @@ export interface FlowUpkeepConfig {
 }
 
 const quietAfterMs = 10_000
-const quietMs = 2_900
+/** Between two passes while nothing happens, if a flow is open and if none is. */
+const [quietMs, emptyMs] = [2_900, 9_900]
 
 /** Pages of one scan for orphans in a pass: 20,000 jobs. */
 const pagesOfPass = 20
@@ -51,15 +52,17 @@ export class FlowUpkeep {
     this.#stirredAt = stirredAt
   }
 
-  /** Every second, or every third while nothing happens. An idle pass is one statement. */
+  /** Every second; while nothing happens every third, or every tenth if no flow is open. An idle pass is one statement. */
   async tend(db: Database, context: ServiceContext): Promise<void> {
     const begunAt = performance.now()
     if (begunAt < this.#notBefore) return
     let after: string | null = firstId
     let isFirst = true
+    let hasOpen = false
     while (after !== null && !context.signal.aborted) {
       const work = await flowWork(db, after)
       after = work.last
+      hasOpen = work.hasOpen
       if (work.flows.length > 0 || work.hasWatches || work.hasCancelled) this.#foundAt = begunAt
       if (work.flows.length > 0) await this.#count(db, work.flows, context)
       if (isFirst && work.hasWatches) await this.#wake(db, context)
@@ -67,10 +70,11 @@ export class FlowUpkeep {
       isFirst = false
     }
     const isQuiet = Math.max(this.#stirredAt(), this.#foundAt) < begunAt - quietAfterMs
-    this.#notBefore = begunAt + (isQuiet ? quietMs : 20 * Math.min(performance.now() - begunAt, 500))
+    const ownMs = 20 * Math.min(performance.now() - begunAt, 500)
+    this.#notBefore = begunAt + (isQuiet ? (hasOpen ? quietMs : emptyMs) : ownMs)
   }
 
-  /** Every minute: counts what was lost, and removes what belongs to no job. */
+  /** Every five minutes: counts what was lost, and removes what belongs to no job. */
   async repair(db: Database, context: ServiceContext): Promise<void> {
     await this.#recount(db, context)
     for (const statement of orphans) await this.#dropOrphans(db, statement, context)

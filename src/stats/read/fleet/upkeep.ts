@@ -45,7 +45,7 @@ export const serviceEveryMs = {
   fires: 10 * minuteMs,
   expired: 5 * minuteMs,
   flows: 1_000,
-  'flow-repairs': minuteMs,
+  'flow-repairs': 5 * minuteMs,
   gauges: gaugesEveryMs,
   'roll-up': 5 * minuteMs,
   'old-numbers': 60 * minuteMs,
