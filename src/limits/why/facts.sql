@@ -9,7 +9,7 @@
 with recursive mine as materialized (
   select job.id, job.state::text as state, job.queue::text as queue, job.kind::text as kind, job.key, job.priority,
          job.run_at::timestamptz as run_at, job.created_at, job.version, job.attempt, job.max_attempts, job.epoch, job.started_at,
-         job.worker_id, coalesce((job.options ->> 'cost')::integer, 1) as cost,
+         job.worker_id, job.flow_id, job.waits, coalesce((job.options ->> 'cost')::integer, 1) as cost,
          coalesce(queue.is_limited, false) as is_limited,
          case when queue.concurrency_until > stint.now() then queue.concurrency end as concurrency
     from stint.job
@@ -78,6 +78,7 @@ with recursive mine as materialized (
 )
 select stint.now() as "asOf", mine.id, mine.state, mine.queue, mine.kind, mine.key, mine.run_at as "runAt", mine.version, mine.attempt,
        mine.max_attempts as "maxAttempts", mine.epoch, mine.cost, mine.priority, mine.is_limited as "isLimited", mine.worker_id as "workerId",
+       mine.flow_id as "flowId", case when mine.state = 'waiting' then mine.waits end as waits,
        mine.started_at as "startedAt", (select worker.lease_until from stint.worker where worker.id = mine.worker_id) as "leaseUntil",
        -- paused
        (select jsonb_build_object('by', queue.paused_by, 'reason', queue.pause_reason, 'until', queue.paused_until)

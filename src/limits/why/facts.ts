@@ -103,6 +103,9 @@ export interface Facts extends LimitedFacts {
   epoch: number
   cost: number
   priority: number
+  flowId: string | null
+  /** What it waits for; any JSON. */
+  waits: unknown
   workerId: string | null
   startedAt: Date | null
   leaseUntil: Date | null

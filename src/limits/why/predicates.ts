@@ -6,6 +6,7 @@ import { most, mostKeys } from './facts.ts'
 import type { BreakerFacts, BucketFacts, Facts, HolderFacts, LimitFacts, PauseFacts } from './facts.ts'
 import { holds, mayCount, open } from './verdict.ts'
 import type { Judging, Verdict, WhyPredicate } from './verdict.ts'
+import { dependencies } from './waits.ts'
 import { canClaim, canRun, handler, slot, worker } from './worker-predicates.ts'
 
 /** The predicates of a job that waits, but for the last two. */
@@ -17,7 +18,7 @@ export function judgeWaiting(judging: Judging): WhyPredicate[] {
   const able = judged.filter((worker) => canRun(worker, facts))
   return [
     { name: 'live', ...holds },
-    { name: 'dependencies', ...dependencies(facts) },
+    { name: 'dependencies', ...dependencies(facts, judging.sees) },
     { name: 'due', ...due(facts, workers) },
     { name: 'open', ...isOpen(facts) },
     { name: 'worker', ...worker(facts, workers) },
@@ -37,16 +38,13 @@ export function runningText({ workerId, startedAt, leaseUntil, epoch, asOf }: Fa
   return `running on ${workerId === null ? 'a worker' : shortId(workerId)}${since}, epoch ${epoch}, ${rest}`
 }
 
-function dependencies({ state }: Facts): Verdict {
-  return state === 'waiting' ? { holds: false, says: 'waiting: nothing in this release ends that' } : holds
-}
-
 function due(
   { state, runAt, asOf, queue, attempt, maxAttempts, failedWith }: Facts,
   workers: readonly unknown[],
 ): Verdict {
-  if (state !== 'scheduled' && state !== 'retrying') return holds
   const ms = runAt.getTime() - asOf.getTime()
+  const isTimed = state === 'scheduled' || state === 'retrying' || (state === 'waiting' && ms <= 0)
+  if (!isTimed) return holds
   if (ms <= 0) {
     const who =
       workers.length > 0 ? `a worker of ${queue} does that within a second` : `no live worker serves ${queue}`
