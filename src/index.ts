@@ -6,6 +6,8 @@ export type { EnqueueManyOptions, EnqueueOptions, Progress } from './client/enqu
 
 export type { GetOptions } from './client/calls.ts'
 export type { SignalOptions, SignalResult } from './client/jobs/signals.ts'
+export type { StepsOptions } from './client/jobs/steps-options.ts'
+export type { JobStep } from './flows/steps/job-steps.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
 export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
 export type { DoctorOptions } from './client/doctor-options.ts'

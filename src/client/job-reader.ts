@@ -9,6 +9,8 @@ import { get } from '../jobs/get.ts'
 import { checkWords } from '../jobs/search/check-words.ts'
 import { findJobs, search } from '../jobs/search/search.ts'
 import type { SearchPage } from '../jobs/search/search.ts'
+import { readJobSteps } from '../flows/steps/job-steps.ts'
+import type { JobStep } from '../flows/steps/job-steps.ts'
 import { why } from '../limits/why/why.ts'
 import type { Why, WhyOptions } from '../limits/why/why.ts'
 import type { Calls, GetOptions } from './calls.ts'
@@ -24,6 +26,8 @@ import { resolveLogsOptions } from './jobs/log-options.ts'
 import type { LogsOptions } from './jobs/log-options.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
 import type { SearchOptions } from './jobs/search-options.ts'
+import { resolveStepsOptions } from './jobs/steps-options.ts'
+import type { StepsOptions } from './jobs/steps-options.ts'
 
 /** The methods of the client that read jobs and wait for them. */
 export class JobReader {
@@ -104,6 +108,16 @@ export class JobReader {
   async whyTwice(id: string): Promise<WhyTwice> {
     checkId(id)
     return (await this.#calls.send((db) => whyTwice(db, id))) ?? missingJob(id)
+  }
+
+  /**
+   * The steps of a job with their results, in the order in which they began: those that are recorded, or those of its history if
+   * it succeeded or was cancelled. History has 64 KiB for the steps of a job: results that found no room are left out.
+   */
+  async steps(id: string, options?: StepsOptions): Promise<JobStep[]> {
+    checkId(id)
+    const request = resolveStepsOptions(id, options)
+    return (await this.#calls.send((db) => readJobSteps(db, request))) ?? missingJob(id)
   }
 
   /** What a job's handler logged, in order. Pass the last line as `after` to get the lines after it. */

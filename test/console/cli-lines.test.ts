@@ -63,6 +63,17 @@ const lines: Record<string, Line> = {
   'GET /v1/jobs/{id}/attempts': { given: async () => ({ id: await jobThat('dead') }), says: 'exhausted' },
   'GET /v1/jobs/{id}/why': { given: async () => ({ id: await jobThat('ready') }), says: '✓ live' },
   'GET /v1/jobs/{id}/why-twice': { given: async () => ({ id: await jobThat('dead') }), says: 'error' },
+  'GET /v1/jobs/{id}/steps': {
+    given: async () => {
+      const id = await jobThat('ready')
+      await scene.db.query(
+        `insert into stint.step (job_id, name, n, seq, type, state, epoch) values ($1, 'fetch', 0, 0, 'step', 'done', 1)`,
+        [id],
+      )
+      return { id }
+    },
+    says: 'fetch',
+  },
   'GET /v1/jobs/{id}/logs': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
   'GET /v1/jobs/{id}/lineage': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
   'GET /v1/jobs/{id}/result': { given: async () => ({ id: await jobThat('ready') }), says: '"result"' },

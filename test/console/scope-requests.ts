@@ -108,6 +108,7 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/jobs/{id}/logs': () => [{}],
   'GET /v1/jobs/{id}/why': () => [{}],
   'GET /v1/jobs/{id}/why-twice': () => [{}],
+  'GET /v1/jobs/{id}/steps': () => [{}],
   'GET /v1/jobs/{id}/lineage': () => [{}],
   'GET /v1/jobs/{id}/result': () => [{}],
   'POST /v1/jobs/{id}/replay': () => [{ json: {} }],

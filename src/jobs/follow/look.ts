@@ -78,22 +78,22 @@ const stepStates: ReadonlySet<unknown> = new Set<StepLook['state']>(['open', 'do
 
 /** The steps in the history of an ended job. Another role may have written them: what is no step is left out. */
 export function stepsOfHistory(stored: unknown): StepLook[] {
-  if (!Array.isArray(stored)) return []
-  return stored.flatMap((step: unknown): StepLook[] => {
-    const [name, state] = [peek(step, 'name'), peek(step, 'state')]
-    if (typeof name !== 'string' || !stepStates.has(state)) return []
-    return [
-      {
-        name,
-        n: integerOr(peek(step, 'n'), 0),
-        kind: textOr(peek(step, 'type'), 'step'),
-        state: state as StepLook['state'],
-        tries: integerOr(peek(step, 'tries'), 1),
-        startedAt: timeIn(peek(step, 'startedAt')),
-        endedAt: timeIn(peek(step, 'endedAt')),
-      },
-    ]
-  })
+  return Array.isArray(stored) ? stored.flatMap((step: unknown) => stepOfHistory(step) ?? []) : []
+}
+
+/** Undefined for what is no step. */
+export function stepOfHistory(step: unknown): StepLook | undefined {
+  const [name, state] = [peek(step, 'name'), peek(step, 'state')]
+  if (typeof name !== 'string' || !stepStates.has(state)) return undefined
+  return {
+    name,
+    n: integerOr(peek(step, 'n'), 0),
+    kind: textOr(peek(step, 'type'), 'step'),
+    state: state as StepLook['state'],
+    tries: integerOr(peek(step, 'tries'), 1),
+    startedAt: timeIn(peek(step, 'startedAt')),
+    endedAt: timeIn(peek(step, 'endedAt')),
+  }
 }
 
 function integerOr(value: unknown, otherwise: number): number {

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StintError } from '../../../core/errors.ts'
 import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StoredError } from '../../../core/failures/stored-error.ts'
-import { toStorable } from '../../../core/json/storable.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepType } from '../../../flows/steps/steps.ts'
 import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
@@ -11,8 +10,7 @@ import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
 import { keyOf } from './call.ts'
 import type { Call, Stop } from './call.ts'
-import { summaryOf } from './summary.ts'
-import type { StepSummary } from './summary.ts'
+import { stepSummary } from './summary.ts'
 
 /**
  * What the calls of a handler's context have returned, over all attempts of a job.
@@ -41,7 +39,6 @@ export class Journal {
   readonly #asked = new Set<string>()
   /** Calls under way. */
   readonly #calls = new Set<Call>()
-  readonly #summary = new Map<string, StepSummary>()
   #failures: Failure[] = []
   #loading: Promise<void> | undefined
   #readAt = 0
@@ -73,8 +70,7 @@ export class Journal {
 
   /** The records for people, as JSON text; undefined where there are none. */
   summary(): string | undefined {
-    if (this.#summary.size === 0) return undefined
-    return toStorable([...this.#summary.values()], { maxBytes: maxSummaryBytes }).text
+    return stepSummary(this.#records.values())
   }
 
   /** The handler has ended: calls that are still under way are ignored. Returns the records for people. */
@@ -218,7 +214,6 @@ export class Journal {
     for (const one of records) {
       this.#records.set(keyOf(one), one)
       this.#seq = Math.max(this.#seq, one.seq + 1)
-      this.#summary.set(keyOf(one), summaryOf(one))
     }
   }
 
@@ -242,13 +237,14 @@ export class Journal {
   ): void {
     const { name, n, seq, type, beside, beganAt } = call
     const endedAt = Date.now()
-    const startedAt = endedAt - (performance.now() - beganAt)
+    // A wait began in an earlier attempt.
+    const known = this.#records.get(keyOf(call))
+    const startedAt = known?.startedAt ?? endedAt - (performance.now() - beganAt)
     const one: StepRecord = {
       ...{ name, n, seq, type, beside, state, result, tries, blob: null, error: error ?? null },
       ...{ isOver: false, untilMs: null, startedAt, endedAt },
     }
     this.#records.set(keyOf(call), one)
-    this.#summary.set(keyOf(call), summaryOf(one))
   }
 
   #progressed(): void {
@@ -352,7 +348,6 @@ export interface JournalServices {
   progressed(held: HeldJob): void
 }
 
-const maxSummaryBytes = 64 * 1024
 /** All results of a job together. */
 const maxBytes = 32 * 1024 * 1024
 /** How long a parked job waits before a worker tries again: rolling deployments heal by themselves. */
