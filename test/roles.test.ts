@@ -118,6 +118,22 @@ describe('the producer', () => {
     )
   })
 
+  test('the producer, worker and operator roles send signals, and the viewer role does not', async () => {
+    const { id } = await scene.owner.enqueue(job, { n: 1 })
+    for (const role of ['producer', 'worker', 'operator'] as const)
+      expect(await login(role).stint.signal(id, 'approved', { role }), role).toMatchObject({
+        duplicate: false,
+      })
+    await expect(login('viewer').stint.signal(id, 'approved')).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+    const stored = await scene.db.query(
+      `select payload ->> 'role' as role from ${schema}.signal where job_id = $1 order by id`,
+      [id],
+    )
+    expect(stored).toEqual([{ role: 'producer' }, { role: 'worker' }, { role: 'operator' }])
+  })
+
   test('the producer role reads nothing: no table, no view, no column', async () => {
     for (const table of await tables()) {
       expect(await may('producer', `select 1 from ${schema}.${table} limit 1`), table).toBe(false)

@@ -6,6 +6,8 @@ import type { Calls } from './calls.ts'
 import { DeadLetters } from './dead/dead-letters.ts'
 import { ErrorGroups } from './dead/error-groups.ts'
 import { JobVerbs } from './jobs/job-verbs.ts'
+import { signalJob } from './jobs/signals.ts'
+import type { SignalRequest, SignalResult } from './jobs/signals.ts'
 import { Limits } from './limits.ts'
 import { Queues } from './queues.ts'
 import { Schedules } from './schedules.ts'
@@ -21,6 +23,8 @@ export interface ClientParts {
   limits: Limits
   breakers: Breakers
   workers: Workers
+  /** Sends a signal to a job. */
+  signal: (jobId: string, request: Pick<SignalRequest, 'signal' | 'payload' | 'key'>) => Promise<SignalResult>
 }
 
 /** Makes the parts on these calls: those of the client itself, or those of a person's transaction; `by` is who acts. */
@@ -48,6 +52,7 @@ export function partsOn(
     }),
     workers: new Workers(calls, { onChanged: onRules }),
     errors: new ErrorGroups(calls),
+    signal: (jobId, request) => signalJob({ calls, announcer }, jobId, { ...request, by }),
     limits: new Limits(calls, {
       by,
       onChanged: onRules,

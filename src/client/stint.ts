@@ -56,7 +56,7 @@ import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from '
 import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
-import { signalJob } from './jobs/signals.ts'
+import { resolveSignalOptions, signalJob } from './jobs/signals.ts'
 import type { SignalOptions, SignalResult } from './jobs/signals.ts'
 import { updateJob } from './jobs/update.ts'
 import { View } from './console/view.ts'
@@ -204,8 +204,8 @@ export class Stint<Tx = PgTransaction> extends JobReader {
     payload?: Given,
     options: SignalOptions<Tx> = {},
   ): Promise<SignalResult> {
-    const parts = { calls: this.#calls, announcer: this.#announcer, config: this.#config }
-    return signalJob(parts, jobId, { signal: signal, payload, options })
+    const parts = { calls: this.#calls, announcer: this.#announcer }
+    return signalJob(parts, jobId, { signal, payload, ...resolveSignalOptions(options, this.#config) })
   }
 
   /** Moves a job that has not started to another time. */

@@ -77,6 +77,15 @@ const lines: Record<string, Line> = {
   'GET /v1/jobs/{id}/logs': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
   'GET /v1/jobs/{id}/lineage': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
   'GET /v1/jobs/{id}/result': { given: async () => ({ id: await jobThat('ready') }), says: '"result"' },
+  'POST /v1/jobs/{id}/signals/{name}': {
+    given: async () => ({ id: await jobThat('ready'), name: 'approved', payload: `'{"ok": true}'` }),
+    becomes: ({ id }) =>
+      scene.db.query('select name, payload, sent_by like $2 as typed from stint.signal where job_id = $1', [
+        id,
+        'cli:%',
+      ]),
+    to: [{ name: 'approved', payload: { ok: true }, typed: true }],
+  },
   'POST /v1/jobs/{id}/replay': {
     given: async () => ({ id: await jobThat('dead') }),
     becomes: ({ id }) => stateOf(id),

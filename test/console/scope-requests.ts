@@ -111,6 +111,7 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/jobs/{id}/steps': () => [{}],
   'GET /v1/jobs/{id}/lineage': () => [{}],
   'GET /v1/jobs/{id}/result': () => [{}],
+  'POST /v1/jobs/{id}/signals/{name}': () => [{ json: { payload: { text: 'x' } } }],
   'POST /v1/jobs/{id}/replay': () => [{ json: {} }],
   'POST /v1/jobs/{id}/cancel': () => [{ json: {} }],
   'POST /v1/jobs/{id}/run-now': () => [{ json: {} }],

@@ -27,6 +27,7 @@ import { bulkHelp, bulkOptions, operate } from '../operate.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 import { discard, replay, restore } from './dead.ts'
+import { signal } from './job-signal.ts'
 import { steps } from './job-steps.ts'
 import { why, whyTwice } from './job-why.ts'
 
@@ -35,6 +36,7 @@ stint job get           details of one job
 stint job why           why a job does not run
 stint job why-twice     why a job ran more than once
 stint job steps         the steps of a job, and what each returned
+stint job signal        send a signal to a job that waits for it
 stint job cancel        cancel jobs; running jobs are asked to stop
 stint job run-now       run scheduled and retrying jobs now
 stint job reschedule    move waiting jobs to another time
@@ -358,6 +360,7 @@ export const job = nounOf(help, {
   why,
   'why-twice': whyTwice,
   steps,
+  signal,
   cancel,
   'run-now': runNow,
   reschedule,

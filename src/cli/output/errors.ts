@@ -25,6 +25,8 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'worker-not-found': exitCodes.notFound,
   'too-many-matches': exitCodes.refused,
   'state-changed': exitCodes.refused,
+  'job-ended': exitCodes.refused,
+  'too-many-signals': exitCodes.refused,
   'duplicate-job': exitCodes.refused,
 }
 

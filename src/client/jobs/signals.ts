@@ -4,6 +4,7 @@ import { StintError } from '../../core/errors.ts'
 import { boundedText } from '../../core/names.ts'
 import { invalidOption, rejectUnknown } from '../../core/options.ts'
 import { foreignTx } from '../../db/foreign-tx.ts'
+import type { Queryable } from '../../db/statement.ts'
 import { sendSignal } from '../../flows/waiting/waiting.ts'
 import type { SentSignal } from '../../flows/waiting/waiting.ts'
 import { nextId } from '../../jobs/new/ids.ts'
@@ -27,24 +28,29 @@ export interface SignalResult {
   duplicate: boolean
 }
 
-export interface SignalParts<Tx> {
-  calls: Calls
-  announcer: Announcer
-  config: StintConfig<Tx>
+/** A signal to send; with `tx` in that transaction. */
+export interface SignalRequest {
+  signal: SignalContract | string
+  payload: unknown
+  key: string | undefined
+  by: string | undefined
+  tx?: Queryable | undefined
+}
+
+export function resolveSignalOptions<Tx>(
+  { key, by, tx, ...rest }: SignalOptions<Tx>,
+  { adapter, schema }: StintConfig<Tx>,
+): Pick<SignalRequest, 'key' | 'by' | 'tx'> {
+  rejectUnknown('signal()', rest, ['key', 'by', 'tx'])
+  return { key, by, tx: tx === undefined ? undefined : foreignTx(tx, adapter, schema) }
 }
 
 /** Sends a signal to a job. Throws `job-not-found`, `job-ended`, `too-many-signals`, or `invalid-input` for its payload. */
-export async function signalJob<Tx>(
-  { calls, announcer, config }: SignalParts<Tx>,
+export async function signalJob(
+  { calls, announcer }: { calls: Calls; announcer: Announcer },
   jobId: string,
-  {
-    signal,
-    payload,
-    options,
-  }: { signal: SignalContract | string; payload: unknown; options: SignalOptions<Tx> },
+  { signal, payload, key, by, tx }: SignalRequest,
 ): Promise<SignalResult> {
-  const { key, by, tx, ...rest } = options
-  rejectUnknown('signal()', rest, ['key', 'by', 'tx'])
   checkId(jobId)
   if (key !== undefined && !boundedText(key, 512))
     throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
@@ -62,7 +68,7 @@ export async function signalJob<Tx>(
   const sent =
     tx === undefined
       ? await calls.write((db) => sendSignal(db, request), { isDone: ({ outcome }) => outcome === 'sent' })
-      : await sendSignal(foreignTx(tx, config.adapter, config.schema), request)
+      : await sendSignal(tx, request)
   announce(sent, announcer, tx !== undefined)
   return resultOf(sent, request)
 }

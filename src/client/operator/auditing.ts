@@ -132,6 +132,8 @@ const refusalCodes: readonly ErrorCode[] = [
   'state-changed',
   'duplicate-job',
   'job-not-found',
+  'job-ended',
+  'too-many-signals',
   'schedule-not-found',
   'limit-not-found',
   'breaker-not-found',

@@ -1,10 +1,14 @@
 import type { ForceBreakerOptions } from '../breakers.ts'
 import type { JobContract } from '../../contracts/contract.ts'
 import type { Duration } from '../../core/duration.ts'
+import { signalName } from '../../contracts/signal.ts'
+import type { SignalContract } from '../../contracts/signal.ts'
 import { asSchedule } from '../../schedules/rules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-schedule.ts'
 import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
 import type { When } from '../jobs/job-verbs.ts'
+import type { SignalRequest, SignalResult } from '../jobs/signals.ts'
+import { checkId } from '../job-id.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { PausedPart, PauseOptions } from '../pause-options.ts'
 import type { SetConcurrencyOptions, SetQueueOptions } from '../queues.ts'
@@ -81,6 +85,8 @@ function verbsOf(config: AuditConfig<ClientParts>) {
     discard: onJob('job.discard', ({ dead }, id) => dead.discard(id)),
     /** Takes a dead letter out of the trash. */
     restore: onJob('job.restore', ({ dead }, id) => dead.restore(id)),
+    /** Sends a signal to a job that waits for it, or will. The audit has its name and key, not its payload. */
+    signal: signalVerb(config),
     /** Says how long a queue keeps its jobs. */
     setQueue: on(
       'queue.set',
@@ -203,6 +209,35 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       /** Takes back a decision about the error. */
       reopen: on('error.reopen', ({ errors }, fingerprint: string) => errors.reopen(fingerprint)),
     },
+  }
+}
+
+/**
+ * It does not lock the job first, as verbs on a job do: `stint.signal()` takes the lock of the signals before that of the job, and
+ * two calls in opposite orders would block each other.
+ */
+function signalVerb(config: AuditConfig<ClientParts>) {
+  const send = auditing(config).on(
+    'job.signal',
+    (
+      { signal },
+      id: string,
+      {
+        signal: contract,
+        payload,
+        key,
+      }: { name: string } & Pick<SignalRequest, 'signal' | 'payload' | 'key'>,
+    ) => signal(id, { signal: contract, payload, key }),
+    { noted: ['name', 'key'], unnoted: ['signal', 'payload'] },
+  )
+  return async <Given>(
+    jobId: string,
+    signal: SignalContract<unknown, Given> | string,
+    payload?: Given,
+    options: { key?: string | undefined; reason?: string | undefined } = {},
+  ): Promise<SignalResult> => {
+    checkId(jobId)
+    return send(jobId, { key: undefined, ...options, name: signalName(signal), signal, payload })
   }
 }
 

@@ -86,6 +86,12 @@ function verbsFor(job: Job, caller: Caller, canEdit: boolean): Detail['can'] {
       fits: live.has(state) && state !== 'running',
       cli: `stint job reprioritize ${id} --priority 5`,
     },
+    {
+      verb: 'signal',
+      action: 'flow',
+      fits: state === 'waiting',
+      cli: `stint job signal ${id} NAME --payload JSON`,
+    },
     { verb: 'cancel', action: 'cancel', fits: live.has(state), cli: `stint job cancel ${id}` },
   ] as const
   const resource = resourceOf(job)

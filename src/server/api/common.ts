@@ -41,6 +41,7 @@ export const actions = [
   'schedule.run',
   'pause',
   'probe',
+  'flow',
   'edit',
   'schedule.edit',
   'queue.edit',

@@ -71,6 +71,7 @@ const nouns: Readonly<Record<string, string>> = {
 
 /** The acts of methods that are not `delete`, `start` or `set`. */
 const acts: Readonly<Record<string, string>> = {
+  'POST jobs signals': 'job.signal',
   'PUT limits': 'limit.override',
   'DELETE limits': 'limit.clear',
   'PUT limits keys': 'limit.set-key',

@@ -5,7 +5,7 @@ const own: Readonly<Record<Role, readonly Action[]>> = {
   viewer: ['view'],
   operator: [
     ...(['view.input', 'enqueue', 'replay', 'cancel', 'run-now', 'reschedule', 'reprioritize'] as const),
-    ...(['discard', 'restore', 'operation', 'triage', 'schedule.run', 'pause', 'probe'] as const),
+    ...(['discard', 'restore', 'operation', 'triage', 'schedule.run', 'pause', 'probe', 'flow'] as const),
   ],
   admin: ['edit', 'schedule.edit', 'queue.edit', 'limit', 'breaker', 'audit'],
 }

@@ -26,6 +26,7 @@ import { producerRoutes } from '../routes/producers.ts'
 import { pressureRoutes } from '../routes/pressure.ts'
 import { queueRoutes } from '../routes/queues.ts'
 import { statRoutes } from '../routes/stats.ts'
+import { signalRoutes } from '../routes/signals.ts'
 import { stepRoutes } from '../routes/steps.ts'
 import { systemRoutes } from '../routes/system.ts'
 import { workerRoutes } from '../routes/workers.ts'
@@ -47,6 +48,7 @@ const allRoutes: readonly Routes[] = [
     jobRoutes,
     whyRoutes,
     stepRoutes,
+    signalRoutes,
     jobVerbRoutes,
     operationRoutes,
     errorGroupRoutes,

@@ -20,7 +20,7 @@ const descriptions = {
   415: 'The body is not JSON.',
   422: 'The body is invalid.',
   428: 'The request must name the expected state.',
-  429: 'The queue is full; try again after the time in Retry-After.',
+  429: 'The queue is full, or the job has too many signals; try again after the time in Retry-After.',
   503: 'The database is unavailable, or the console is at a limit; try again.',
 } as const
 
