@@ -14,6 +14,7 @@ import { sharedChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { form } from '../support/form.ts'
 import { patienceMs } from '../support/patience.ts'
 
 const artefacts = join(import.meta.dirname, '../../.artifacts')
@@ -233,4 +234,16 @@ export async function settled(page: Page): Promise<void> {
     expect(await page.locator('.loading').count()).toBe(0)
   })
   await page.waitForLoadState('load')
+}
+
+/** Pictures of a page for people to look at: wide and narrow, light and dark. Not in the short form of the tests. */
+export async function takePictures(page: Page, name: string): Promise<void> {
+  if (form === 'short') return
+  for (const width of [1440, 390])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.emulateMedia({ colorScheme })
+      const path = join(artefacts, 'screenshots', `${name}-${width}-${colorScheme}.png`)
+      await page.screenshot({ path, fullPage: true })
+    }
 }

@@ -1,13 +1,9 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
-import { form } from '../support/form.ts'
-import { settled, stage } from './stage.ts'
+import { settled, stage, takePictures } from './stage.ts'
 
 const send = defineJob({ kind: 'invoice.send', queue: 'billing' })
 const given = stage({ contracts: [send] })
-const shots = join(import.meta.dirname, '../../.artifacts/screenshots')
 
 /** Two of five jobs of a key run, and its limit is two. */
 async function givenFullKey(): Promise<{ running: string; waiting: string }> {
@@ -55,15 +51,7 @@ test('the page of a waiting job shows what it waits for, in the words of the lib
   const shown = await page.evaluate<string>(`document.querySelector('.why-first dd').firstChild.textContent`)
   expect(shown.replaceAll(spans, '#')).toBe(says.replaceAll(spans, '#'))
   await expect.poll(() => why.getByRole('link').first().getAttribute('href')).toContain(running)
-  if (form !== 'short') {
-    await mkdir(shots, { recursive: true })
-    for (const width of [1440, 390])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 900 })
-        await page.emulateMedia({ colorScheme })
-        await page.screenshot({ path: join(shots, `why-${width}-${colorScheme}.png`) })
-      }
-  }
+  await takePictures(page, 'why')
   await page.keyboard.press('w')
   expect(await page.evaluate<string>('document.activeElement.className')).toContain('why')
   await given.db.query(`update stint.concurrency_limit set max = 3 where name = 'billing/tenant'`)

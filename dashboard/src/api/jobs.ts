@@ -1,9 +1,11 @@
 import type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage } from '../../../src/server/api/job.ts'
+import type { SentSignal } from '../../../src/server/api/signal.ts'
+import type { JobStep } from '../../../src/server/api/step.ts'
 import type { Why, WhyPredicate } from '../../../src/server/api/why.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage, Why, WhyPredicate }
+export type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, JobStep, Lineage, Why, WhyPredicate }
 export type { StoredError } from '../../../src/server/api/job.ts'
 
 export function jobsQuery(where: string, cursor: string | undefined, limit = 50): LiveQuery<JobPage> {
@@ -43,6 +45,16 @@ export function whyQuery(id: string): LiveQuery<Why> {
   }
 }
 
+export function stepsQuery(id: string): LiveQuery<{ items: JobStep[] }> {
+  return {
+    queryKey: ['job', id, 'steps'],
+    queryFn: ({ signal }) => get(at('jobs', id, 'steps'), {}, signal),
+    topic: `job:${id}`,
+    // A step of a running job changes nothing that the stream tells.
+    anywayEveryMs: 5_000,
+  }
+}
+
 export function logsQuery(id: string): LiveQuery<{ items: JobLog[] }> {
   return {
     queryKey: ['job', id, 'logs'],
@@ -70,6 +82,16 @@ export function act(job: JobItem, verb: Verb, body: object = {}): Promise<JobDet
 export function editAndReplay(job: JobItem, inputText: string, reason: string): Promise<{ id: string }> {
   const body = `{"input":${inputText},"reason":${JSON.stringify(reason)},"expect":${JSON.stringify(seen(job))}}`
   return send('POST', at('jobs', job.id, 'edit-and-replay'), body)
+}
+
+/** The payload is sent as the person wrote it, so that no number is rounded. */
+export function sendSignal(
+  id: string,
+  name: string,
+  { payloadText, reason }: { payloadText: string; reason: string },
+): Promise<SentSignal> {
+  const why = reason === '' ? '' : `,"reason":${JSON.stringify(reason)}`
+  return send('POST', at('jobs', id, 'signals', name), `{"payload":${payloadText}${why}}`)
 }
 
 function seen(job: JobItem): object {

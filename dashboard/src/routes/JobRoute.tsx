@@ -10,11 +10,13 @@ import { EditDialog } from '../components/EditDialog.tsx'
 import { Fact } from '../components/Fact.tsx'
 import { JobLogs } from '../components/JobLogs.tsx'
 import { JobLineage } from '../components/JobLineage.tsx'
+import { JobSteps } from '../components/JobSteps.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Json } from '../components/Json.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { Meter } from '../components/Meter.tsx'
 import { Page, Section } from '../components/Page.tsx'
+import { SignalDialog } from '../components/SignalDialog.tsx'
 import { StateBadge } from '../components/StateBadge.tsx'
 import { StoredErrorNote } from '../components/StoredErrorNote.tsx'
 import { Tabs } from '../components/Tabs.tsx'
@@ -65,6 +67,7 @@ const labels: Partial<Record<string, string>> = {
   'run-now': 'Run now',
   reschedule: 'Reschedule…',
   reprioritize: 'Priority…',
+  signal: 'Send signal…',
   cancel: 'Cancel…',
   discard: 'Discard',
   restore: 'Restore',
@@ -140,6 +143,8 @@ function Actions({ job }: { job: JobDetail }) {
             navigate(`/jobs/${id}`)
           }}
         />
+      ) : open === 'signal' ? (
+        <SignalDialog job={job} close={panel.close} />
       ) : open === undefined ? null : (
         <ActDialog job={job} verb={open as Verb} close={panel.close} />
       )}
@@ -192,6 +197,7 @@ function Detail({ job }: { job: JobDetail }) {
           <AttemptTimeline job={job} attempts={attempts.data?.items ?? []} />
         </Section>
       )}
+      <JobSteps job={job} />
       {job.storedError === null ? null : (
         <Section title={job.state === 'dead' ? 'Final error' : 'Last error'}>
           <StoredErrorNote error={job.storedError} />
@@ -350,6 +356,7 @@ function Commands({ job }: { job: JobDetail }) {
       <CliLine command={`stint job get ${job.id}`} />
       <CliLine command={`stint job why ${job.id}`} label="why it does not run" />
       <CliLine command={`stint job why-twice ${job.id}`} label="why it ran more than once" />
+      <CliLine command={`stint job steps ${job.id}`} label="its steps" />
       {job.can.map((each) => (
         <CliLine key={each.verb} command={each.cli} label={each.verb} />
       ))}
