@@ -11,6 +11,7 @@ import type { TestStint, TestStintOptions } from '../src/testing.ts'
 import { CancelJob, defineSchedule, PermanentError, Snooze } from '../src/worker.ts'
 import { connectTo } from './support/database.ts'
 import { finish } from './support/processes.ts'
+import type { Finished } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'
 
 const serverUrl = inject('serverUrl')
@@ -39,21 +40,38 @@ const report = defineJob({ kind: 'report', queue: 'reports', input: z.object({ m
 
 const nothing = { succeeded: 0, retrying: 0, dead: 0, cancelled: 0, scheduled: 0, waiting: 0, ready: 0 }
 
+/** Runs a program in which `stint` is this package, in a process of its own. */
+async function runProgram(name: string, code: string, ...flags: string[]): Promise<Finished> {
+  const folder = join(repository, '.stint/testing-programs', randomUUID())
+  await mkdir(folder, { recursive: true })
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, name)
+  await writeFile(file, code)
+  const env = { ...process.env, DATABASE_URL: serverUrl, NODE_TEST_CONTEXT: undefined }
+  return finish(process.execPath, ['--import', 'tsx', ...flags, file], { cwd: repository, env })
+}
+
 test('the program of the guide runs', async () => {
   const page = await readFile(join(repository, 'docs/guides/testing.md'), 'utf8')
   const [, code = ''] = /```ts\n([^]*?)```/.exec(page) ?? []
-  const folder = join(repository, '.stint/testing-guide', String(process.pid))
-  await mkdir(folder, { recursive: true })
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  await writeFile(join(folder, 'mail.test.ts'), code)
-  const env = { ...process.env, DATABASE_URL: serverUrl, NODE_TEST_CONTEXT: undefined }
-  const { code: exit, stdout } = await finish(
-    process.execPath,
-    ['--import', 'tsx', '--test', join(folder, 'mail.test.ts')],
-    { cwd: repository, env },
-  )
+  const { code: exit, stdout } = await runProgram('mail.test.ts', code, '--test')
   expect(stdout).toMatch(/pass 1\n/)
   expect(exit).toBe(0)
+})
+
+test('a process in which nothing else happens waits for its drains, and then ends', async () => {
+  const { code, stdout } = await runProgram(
+    'drains.mts',
+    `import { defineJob } from 'stint'
+     import { testStint } from 'stint/testing'
+     const empty = defineJob({ kind: 'empty' })
+     const t = await testStint({ handlers: (worker) => worker.handle(empty, () => undefined) })
+     for (let drains = 1; drains <= 30; drains++) await t.drain()
+     await t.close()
+     console.log('done')`,
+  )
+  // 13: the event loop was empty before an awaited promise was settled.
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'done\n' })
 })
 
 describe('drain()', () => {

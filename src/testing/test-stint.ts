@@ -18,6 +18,7 @@ import { enqueued, expectEnqueued } from './enqueued.ts'
 import type { EnqueuedRecord, ExpectEnqueuedOptions, PartOf } from './enqueued.ts'
 import { testServer } from './server.ts'
 import type { TestServer } from './server.ts'
+import { stayAwake } from './stay-awake.ts'
 
 export interface TestStintOptions<Tx = PgTransaction> {
   /** Registers handlers, middleware, schedules and listeners on the worker of the test, which is never started. */
@@ -61,17 +62,19 @@ export async function testStint<Tx = PgTransaction>(
   // Before a database is made: a wrong registration costs nothing.
   const worker = new Worker({ lease: '5m', log: false, queues: { default: oneAtATime }, ...wanted })
   if (handlers !== undefined) await functionOption('handlers', handlers)(worker)
-  const server = await testServer(connection)
-  const url = await server.create()
-  try {
-    const client = new Stint<Tx>({ ...stint, connection: url })
-    const test = new TestStint<Tx>({ url, server, worker, stint: client })
-    await test[beginning](now)
-    return test
-  } catch (error) {
-    await server.drop(url)
-    throw error
-  }
+  return stayAwake(async () => {
+    const server = await testServer(connection)
+    const url = await server.create()
+    try {
+      const client = new Stint<Tx>({ ...stint, connection: url })
+      const test = new TestStint<Tx>({ url, server, worker, stint: client })
+      await test[beginning](now)
+      return test
+    } catch (error) {
+      await server.drop(url)
+      throw error
+    }
+  })
 }
 
 interface TestStintParts<Tx> {
@@ -132,7 +135,8 @@ export class TestStint<Tx = PgTransaction> {
    * left to do at the time of the clock. Two calls at once run one after the other.
    */
   drain(options?: DrainOptions): Promise<Drained> {
-    const drained = this.#drains.then(async () => {
+    const drained = stayAwake(async () => {
+      await this.#drains
       await this.#keep()
       return drain(this.#draining, options)
     })
@@ -164,7 +168,7 @@ export class TestStint<Tx = PgTransaction> {
 
   /** Closes the client and drops the database. A second call does nothing. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#close())
+    return (this.#closing ??= stayAwake(() => this.#close()))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
