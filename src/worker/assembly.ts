@@ -258,8 +258,7 @@ export function assemble(config: RuntimeConfig): Parts {
     records: new Records(db, { leaseMs }),
     isDraining: () => tenure.isClosed,
     progressed: (job: HeldJob) => {
-      job.progressed()
-      tenure.mayLastUntil(job.deadlineAt)
+      tenure.mayLastUntil(job.progressed())
     },
   }
   const attempts = {
@@ -298,7 +297,6 @@ export function assemble(config: RuntimeConfig): Parts {
     graceMs: Math.max(leaseMs, graceMs),
     giveUp: config.giveUp,
   })
-
   const scheduler = new Scheduler({
     db,
     schedules,

@@ -39,6 +39,18 @@ describe('ctx.step', () => {
     expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: { of: 1, key: true } })
   })
 
+  test('a step that returns null or nothing returns the same in the next attempt', async () => {
+    const job = newJob()
+    const seen: unknown[] = []
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      seen.push(await ctx.step('null', () => null), await ctx.step('nothing', () => undefined))
+      failUntil(ctx, 2)
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+    expect(seen).toEqual([null, undefined, null, undefined])
+  })
+
   test('an attempt that stored a step burns nothing when it fails; one without progress does', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {

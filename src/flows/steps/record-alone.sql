@@ -1,9 +1,10 @@
 -- Write one record as record.sql does, and wait for the job's row: another session holds it for a moment.
 with fence as materialized (
-  select job.id, said.*
-    from jsonb_to_recordset(:steps::text::jsonb) as said (
+  select job.id, said.*, step.said -> 'result' as result
+    from jsonb_array_elements(:steps::text::jsonb) as step (said)
+   cross join lateral jsonb_to_record(step.said) as said (
            job uuid, lease uuid, name text, n integer, seq integer, type text, state text, epoch integer, tries smallint,
-           beside boolean, ms float8, "untilMs" float8, "untilAt" timestamptz, result jsonb, blob text, error jsonb)
+           beside boolean, ms float8, "untilMs" float8, "untilAt" timestamptz, blob text, error jsonb)
    cross join lateral (
            select id
              from stint.job

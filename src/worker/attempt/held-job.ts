@@ -116,11 +116,12 @@ export class HeldJob {
     this.#state = { phase: 'running', slot, startedAt, deadlineAt, timeoutMs, isIsolated }
   }
 
-  /** It has stored a step: its timeout counts from here. */
-  progressed(): void {
+  /** It has stored a step: its timeout counts from here. Returns its new deadline. */
+  progressed(): number {
     const state = this.#state
-    if (state.phase !== 'running' || state.deadlineAt === Infinity) return
-    this.#state = { ...state, deadlineAt: performance.now() + state.timeoutMs }
+    if (state.phase === 'running' && state.deadlineAt < Infinity)
+      this.#state = { ...state, deadlineAt: performance.now() + state.timeoutMs }
+    return this.deadlineAt
   }
 
   /** Its handler runs in a child. Its timeout does not run while it waits for one. */
