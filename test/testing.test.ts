@@ -185,9 +185,9 @@ describe('drain()', () => {
         ),
     })
     const { id } = await t.stint.enqueue(greet, { name: 'ana' })
-    const error = await t.drain({ timeout: '200ms' }).catch((thrown: unknown) => thrown)
+    const error = await t.drain({ timeout: '2s' }).catch((thrown: unknown) => thrown)
     expect(isStintError(error, 'drain-timeout') && error.message).toMatch(
-      `drain() was not done after 200 ms. Still running: 'greet' (${id})`,
+      `drain() was not done after 2000 ms. Still running: 'greet' (${id})`,
     )
     expect((error as StintError).jobIds).toEqual([id])
     expect(isOver).toBe(true)
