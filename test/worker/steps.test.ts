@@ -43,7 +43,9 @@ describe('ctx.step', () => {
     const job = newJob()
     const seen: unknown[] = []
     const worker = await startFor(scene, job, async (_input, ctx) => {
-      seen.push(await ctx.step('null', () => null), await ctx.step('nothing', () => undefined))
+      const nil = await ctx.step('null', () => null)
+      const nothing = await ctx.step('nothing', (): string | undefined => undefined)
+      seen.push(nil, nothing)
       failUntil(ctx, 2)
     })
     const { id } = await scene.stint.enqueue(job)
