@@ -59,9 +59,17 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/jobs/{id}/attempts': about(one, 'id', 'created_at', 'started_at').flatMap(
       toLook('/v1/jobs/{id}/attempts'),
     ),
-    '/v1/jobs/{id}/why': about(one, 'id', 'key', 'run_at', 'options', 'started_at', 'reason').flatMap(
-      toLook('/v1/jobs/{id}/why'),
-    ),
+    '/v1/jobs/{id}/steps': about(one, 'id', 'steps').flatMap(toLook('/v1/jobs/{id}/steps')),
+    '/v1/jobs/{id}/why': about(
+      one,
+      'id',
+      'key',
+      'run_at',
+      'options',
+      'started_at',
+      'reason',
+      'waits',
+    ).flatMap(toLook('/v1/jobs/{id}/why')),
     '/v1/jobs/{id}/why-twice': about(one, 'id', 'attempt', 'attempts_before').flatMap(
       toLook('/v1/jobs/{id}/why-twice'),
     ),
