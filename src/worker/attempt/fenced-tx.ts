@@ -199,8 +199,8 @@ function resetWhenAborted(tx: OwnTransaction, held: HeldJob, graceMs: number): (
 
 const ownTroubles = new WeakSet()
 
-/** For a block that could not begin, because the database did not answer for the time of a lease. */
-function ownTrouble(cause: unknown): StintError {
+/** For a call of the context that was given up, because the database did not answer for the time of a lease. */
+export function ownTrouble(cause: unknown): StintError {
   const message = `The database did not answer: ${messageOf(cause)}.`
   return asOwnTrouble(new StintError('database-unavailable', message, { cause }))
 }

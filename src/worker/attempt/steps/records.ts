@@ -1,6 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { StintError } from '../../../core/errors.ts'
-import { messageOf } from '../../../core/failures/thrown.ts'
 import { classify, isPerhapsOneRow } from '../../../db/classify.ts'
 import { Coalescer } from '../../../db/coalesce.ts'
 import type { Flushed } from '../../../db/coalesce.ts'
@@ -10,7 +8,7 @@ import { parkedTries, readRecords, record, recordKey } from '../../../flows/step
 import type { NewRecord, StepRecord } from '../../../flows/steps/steps.ts'
 import { takeSignal } from '../../../flows/waiting/waiting.ts'
 import type { TakenSignal, TakeRequest } from '../../../flows/waiting/waiting.ts'
-import { asOwnTrouble } from '../fenced-tx.ts'
+import { ownTrouble } from '../fenced-tx.ts'
 
 const limits = { maxItems: 500, maxBytes: 1024 * 1024 }
 
@@ -100,16 +98,11 @@ export class Records {
         const trouble = classify(error)
         const mayPass = trouble === 'unknown' || trouble === 'wait' || trouble === 'again'
         if (!mayPass) throw rejected(error, this.#db.schema)
-        if (performance.now() > giveUpAt) throw unavailable(error)
+        if (performance.now() > giveUpAt) throw ownTrouble(error)
         await pause(Math.random() * Math.min(1_000, 20 * 2 ** tries))
       }
     }
   }
-}
-
-function unavailable(cause: unknown): StintError {
-  const message = `The database did not answer: ${messageOf(cause)}.`
-  return asOwnTrouble(new StintError('database-unavailable', message, { cause }))
 }
 
 function causeOf(error: unknown): unknown {
