@@ -312,8 +312,9 @@ describe(`${jobs} jobs`, () => {
     }
     const fromFloor = await claimTen(floor)
     const fromStart = await claimTen(start)
+    // The index entries of 100,000 dead rows fill more than 2,000 blocks.
     expect(fromFloor).toBeLessThan(300)
-    expect(fromStart).toBeGreaterThan(20 * fromFloor)
+    expect(fromStart).toBeGreaterThan(2_000)
   })
 })
 
