@@ -53,8 +53,20 @@ export function checkInput<Parsed>(
     : { text, bytes, parsed }
 }
 
-/** Brings a stored input to the contract's version and validates it: what a handler gets. */
-export async function readInput<Parsed>(
+/**
+ * Brings a stored input to the contract's version and validates it: what a handler gets. Returns a promise only where there is
+ * something to wait for, because promises are a good part of what an attempt costs.
+ */
+export function readInput<Parsed>(
+  contract: JobContract<string, unknown, Parsed>,
+  stored: { version: number; input: unknown },
+): Parsed | Promise<Parsed> {
+  return stored.version === contract.version
+    ? validate<Parsed>(contract, stored.input, 'stored')
+    : readOtherVersion(contract, stored)
+}
+
+async function readOtherVersion<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   stored: { version: number; input: unknown },
 ): Promise<Parsed> {

@@ -73,7 +73,7 @@ export class Enqueuer<Tx> {
     const prepared = preparing instanceof Promise ? await preparing : preparing
     const looking = this.#admission.look(prepared.queue, tx !== undefined)
     if (looking !== undefined) await looking
-    const admitted = this.#admission.admit([prepared])
+    const admitted = this.#admission.hasRules ? this.#admission.admit([prepared]) : undefined
     let placed: Placed | undefined
     try {
       placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
@@ -81,7 +81,7 @@ export class Enqueuer<Tx> {
       // Many callers share a flush: a new error gets the stack of this caller.
       throw tx === undefined ? forJob(error, prepared.job.id) : error
     } finally {
-      this.#admission.done(admitted, placed?.placement === 'stored')
+      if (admitted !== undefined) this.#admission.done(admitted, placed?.placement === 'stored')
     }
     const job = this.#answer(prepared, placed, tx !== undefined)
     this.#stats.stored([job])

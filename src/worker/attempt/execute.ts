@@ -19,8 +19,9 @@ import type { HandlerContext } from './handler-context.ts'
 import { isLeaseLost, isOwnTrouble } from './fenced-tx.ts'
 import type { Journal } from './steps/journal.ts'
 import type { Registered } from '../handlers.ts'
-import type { Handlers, Middleware, Nothing } from '../handlers.ts'
+import type { Handlers, Nothing } from '../handlers.ts'
 import type { HeldJob } from './held-job.ts'
+import { around } from './middleware.ts'
 import type { Ending, Outcome } from './outcome.ts'
 
 /**
@@ -28,38 +29,47 @@ import type { Ending, Outcome } from './outcome.ts'
  * handler, whose promise never settles then.
  */
 export function execute(held: HeldJob, handlers: Handlers, services: ContextServices): Promise<Outcome> {
-  return new Promise((resolve, reject) => {
-    handle(held, handlers, { services, end: resolve }).then(resolve, reject)
+  return new Promise((end, fail) => {
+    // It calls back and returns nothing: each further promise is a good part of what an attempt costs.
+    void handle(held, handlers, { services, end, fail })
   })
 }
 
-async function handle(
-  held: HeldJob,
-  handlers: Handlers,
-  { services, end }: { services: ContextServices; end: (ending: Ending) => void },
-): Promise<Outcome> {
-  const registered = handlers.get(held.job.kind)
-  const { contract } = registered
-  const ended = endedBefore(held)
-  if (ended !== undefined) return ended
-  let journal: Journal | undefined
-  for (let inPlaceTries = 0; ; inPlaceTries++) {
-    // Each try has its own context: children that a failed try enqueued are not stored.
-    const ctx = new JobContext(held, services, { end, journal, isBatch: registered.type === 'batch' })
-    let hasInput = false
-    try {
-      const input = await inputOf(held, contract, services)
-      hasInput = true
-      const value = await ambient.run(ctx, () =>
-        around(handlers.middleware, ctx, () => call(registered, input, ctx)),
-      )
-      return succeeded(ctx, value)
-    } catch (thrown) {
-      const judged = judge(ctx, { thrown, contract, inPlaceTries, hasInput })
-      if (judged.type !== 'in-place') return judged
-      journal = ctx.restartedJournal()
-      await pause(judged.delayMs)
+interface Attempt {
+  services: ContextServices
+  /** The first call counts: the journal of a job that waits calls it too, and its handler may never end. */
+  end: (outcome: Outcome) => void
+  fail: (error: unknown) => void
+}
+
+async function handle(held: HeldJob, handlers: Handlers, { services, end, fail }: Attempt): Promise<void> {
+  try {
+    const registered = handlers.get(held.job.kind)
+    const { contract } = registered
+    let outcome: Outcome | undefined = endedBefore(held)
+    let journal: Journal | undefined
+    for (let inPlaceTries = 0; outcome === undefined; inPlaceTries++) {
+      // Each try has its own context: children that a failed try enqueued are not stored.
+      const ctx = new JobContext(held, services, { end, journal, isBatch: registered.type === 'batch' })
+      let hasInput = false
+      try {
+        const input = await inputOf(held, contract, services)
+        hasInput = true
+        const value = await ambient.run(ctx, () =>
+          around(handlers.middleware, ctx, () => call(registered, input, ctx)),
+        )
+        outcome = succeeded(ctx, value)
+      } catch (thrown) {
+        const judged = judge(ctx, { thrown, contract, inPlaceTries, hasInput })
+        if (judged.type === 'in-place') {
+          journal = ctx.restartedJournal()
+          await pause(judged.delayMs)
+        } else outcome = judged
+      }
     }
+    end(outcome)
+  } catch (error) {
+    fail(error)
   }
 }
 
@@ -182,45 +192,27 @@ function entryOf(
   return result
 }
 
-function around(
-  middleware: readonly Middleware[],
+/** Returns what the handler returns, usually a promise. */
+function call(registered: Registered, input: unknown, ctx: JobContext): unknown {
+  return registered.type === 'single' ? registered.handler(input, ctx) : callWithOne(registered, input, ctx)
+}
+
+async function callWithOne(
+  { handler }: Extract<Registered, { type: 'batch' }>,
+  input: unknown,
   ctx: JobContext,
-  run: () => Promise<unknown>,
 ): Promise<unknown> {
-  if (middleware.length === 0) return run()
-  const step = (index: number): Promise<unknown> => {
-    const layer = middleware[index]
-    if (layer === undefined) return run()
-    let isCalled = false
-    return layer(ctx, () => {
-      // The handler may have stored its completion by now, or may still run.
-      if (isCalled) return Promise.reject(calledTwice(ctx))
-      isCalled = true
-      return step(index + 1)
-    })
-  }
-  return step(0)
+  return entryOf(await handler([{ input, ctx }]), { index: 0, jobs: 1, kind: ctx.kind })
 }
 
-function calledTwice({ jobId, kind }: JobContext): StintError {
-  return new StintError(
-    'next-called-twice',
-    `A middleware called next() twice for job ${jobId} of '${kind}': an attempt runs its handler once. Throw, and the job is tried again by its rules.`,
-    { jobIds: [jobId] },
-  )
-}
-
-async function call(registered: Registered, input: unknown, ctx: JobContext): Promise<unknown> {
-  if (registered.type === 'single') return registered.handler(input, ctx)
-  return entryOf(await registered.handler([{ input, ctx }]), { index: 0, jobs: 1, kind: ctx.kind })
-}
-
-async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): Promise<unknown> {
-  const { version, more, id } = held.job
+/** A promise only where there is something to wait for. */
+function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): unknown {
+  const { version, more, id, input } = held.job
   const blob = more?.inputBlob
-  const input =
-    typeof blob === 'string' ? await readBlob(blobs?.store, { jobId: id, key: blob }) : held.job.input
-  return readInput(contract, { version, input })
+  if (typeof blob !== 'string') return readInput(contract, { version, input })
+  return readBlob(blobs?.store, { jobId: id, key: blob }).then((stored) =>
+    readInput(contract, { version, input: stored }),
+  )
 }
 
 function succeeded(ctx: JobContext, value: unknown): Outcome {

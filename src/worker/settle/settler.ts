@@ -290,10 +290,11 @@ export class Settler implements Part {
 
   /** Their flows are counted soon: what waits for these endings may start. */
   #count(group: readonly Ended[]): void {
-    const flows = group.flatMap(({ held, outcome }) => {
+    const flows: string[] = []
+    for (const { held, outcome } of group) {
       const flow = held.job.more?.flowId ?? null
-      return flow !== null && isFinal(outcome) ? [flow] : []
-    })
+      if (flow !== null && isFinal(outcome)) flows.push(flow)
+    }
     if (flows.length > 0) this.#counts.ended(flows)
   }
 
