@@ -29,7 +29,7 @@ export interface FlowUpkeepConfig {
 
 const quietAfterMs = 10_000
 /** Between two passes while nothing happens, if a flow is open and if none is. */
-const [quietMs, emptyMs] = [2_900, 9_900]
+const [quietMs, emptyMs] = [2_900, 19_900]
 
 /** Pages of one scan for orphans in a pass: 20,000 jobs. */
 const pagesOfPass = 20
@@ -52,7 +52,7 @@ export class FlowUpkeep {
     this.#stirredAt = stirredAt
   }
 
-  /** Every second; while nothing happens every third, or every tenth if no flow is open. An idle pass is one statement. */
+  /** Every second; while nothing happens every third, or every twentieth if no flow is open. An idle pass is one statement. */
   async tend(db: Database, context: ServiceContext): Promise<void> {
     const begunAt = performance.now()
     if (begunAt < this.#notBefore) return
