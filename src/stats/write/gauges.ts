@@ -17,6 +17,8 @@ const longestRestMs = 60_000
  * estimated. Half as many rows for groups that are scattered over the table.
  */
 const usualRows = 6_000
+/** How long a sample of the table is used again while nothing seems to change. */
+const keptSampleMs = 30_000
 /** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
 const briefly = 100
 /** Groups of a sort that are looked for. */
@@ -48,6 +50,7 @@ export class Gauges {
   #restUntil = -Infinity
   #quietUntil = -Infinity
   #written: string | undefined
+  #lastSample: { at: number; of: string; rows: SampleRow[] } = { at: -Infinity, of: '', rows: [] }
   /** How many jobs each group has that was too large to be counted. */
   #estimates: ReadonlyMap<string, Estimate> = new Map()
 
@@ -71,7 +74,7 @@ export class Gauges {
     const found = await run(db, gaugeProbeSql, request, (row: ProbeRow) => row)
     const capped = cappedIn(found)
     const isBeyond = capped.size > 0 || cutIn(found).size > 0
-    const sample = isBeyond ? await run(db, gaugeSampleSql, { pages, topKeys }, (row: SampleRow) => row) : []
+    const sample = isBeyond ? await this.#sample(db, found) : []
     const { gauges, estimates } = gaugesOf({ found, sample, capped, before: this.#estimates })
     this.#estimates = estimates
     const told = JSON.stringify(gauges)
@@ -81,14 +84,30 @@ export class Gauges {
     // If there are no gauges now and were none before, there is no row whose age would matter.
     if (!isSame || gauges.length > 0) {
       this.#written = undefined
-      await run(db, writeGaugesSql, { gauges: told, tookMs }, () => undefined)
+      const [row] = await run(
+        db,
+        writeGaugesSql,
+        { gauges: told, tookMs },
+        (row: { hasRules: boolean }) => row,
+      )
       this.#written = told
+      if (gauges.length > 0 && row?.hasRules === true) await run(db, refreshPressureSql, {}, () => undefined)
     }
-    if (gauges.length > 0) await run(db, refreshPressureSql, {}, () => undefined)
     const now = performance.now()
     this.#restUntil = now + Math.min(longestRestMs, rest * tookMs)
     // A little less, so that the first turn after that time refreshes.
     this.#quietUntil = isSame ? now + quietMs - gaugesEveryMs / 2 : -Infinity
+  }
+
+  /** The last sample is kept for half a minute while the probe finds the same and this process knows of nothing that changed. */
+  async #sample(db: Queryable, found: readonly ProbeRow[]): Promise<SampleRow[]> {
+    const probed = JSON.stringify(found.map((row) => ({ ...row, took: 0 })))
+    const { at, of, rows } = this.#lastSample
+    if (of === probed && at > this.#stirredAt() && at > this.#lookedAt - keptSampleMs) return rows
+    const sample = await run(db, gaugeSampleSql, { pages, topKeys }, (row: SampleRow) => row)
+    // Kept without the time that it took: that is spent.
+    this.#lastSample = { at: this.#lookedAt, of: probed, rows: sample.map((row) => ({ ...row, took: 0 })) }
+    return sample
   }
 }
 

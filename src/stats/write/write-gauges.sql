@@ -1,4 +1,5 @@
--- Write what was found, where it differs; a queue that has nothing any more has no gauge.
+-- Write what was found, where it differs; a queue that has nothing any more has no gauge. Answers whether any queue has a rule about
+-- how full it may get.
 with said as materialized (
   select *
     from jsonb_to_recordset(:gauges::text::jsonb) as said (
@@ -35,3 +36,4 @@ with said as materialized (
 update stint.gauge_refresh
    set refreshed_at = stint.now(),
        took_ms      = :tookMs::float8
+returning exists (select from stint.queue where pressure is not null) as "hasRules"
