@@ -1,6 +1,7 @@
 export { createConsole } from './server/console.ts'
 export type { Console, RequestOrigin } from './server/console.ts'
 export type { ConsoleOptions } from './server/options.ts'
+export type { ApprovalsOptions } from './node/approval/options.ts'
 export type { Authenticate, Identity } from './server/auth/authenticator.ts'
 export type { Action, Problem, Role } from './server/api/common.ts'
 export type { Resource } from './server/auth/caller.ts'

@@ -10,7 +10,9 @@ export type {
   TimedOut,
   WaitOptions,
 } from './worker/attempt/steps/step-options.ts'
+export type { ApprovalOptions } from './worker/attempt/steps/approval.ts'
 export type { Stored } from './worker/attempt/steps/stored-value.ts'
+export type { ApprovalsOptions } from './node/approval/options.ts'
 export type { WebhooksOptions } from './worker/webhooks.ts'
 export type {
   ChildrenOptions,

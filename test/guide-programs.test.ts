@@ -43,6 +43,15 @@ test('the program about steps loads, asks and mails once, although its handler r
   ])
 })
 
+test('the program about approvals sends after the first answer, and refuses the second', async () => {
+  expect(await linesOf('approvals.md')).toEqual([
+    'Send “May” to 1200 people?',
+    '200 yes',
+    '409 too late',
+    "{ state: 'sent' }",
+  ])
+})
+
 test('the program about waiting publishes after its signal', async () => {
   expect(await linesOf('waiting.md')).toEqual([
     'please approve: Hello',

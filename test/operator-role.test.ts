@@ -19,6 +19,9 @@ test('the operator role can do all actions of an operator, through the library',
   expect((await stint.list({ queue: 'q', limit: 1 })).jobs).toHaveLength(1)
   expect(await stint.why(id)).toMatchObject({ first: 'due' })
   expect(await stint.whyTwice(id)).toEqual({ attempts: [] })
+  // What the console reads for an approval link.
+  const link = { jobId: id, signal: 'approved', id: 'none', expiresAt: 0 }
+  expect(await stint.consoleStore.approval(link)).toMatchObject({ kind: job.kind, isExpired: true })
   expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled' })
   expect(await may('operator', `update ${schema}.job set epoch = 0`)).toBe(false)
   expect(await may('operator', `delete from ${schema}.finished`)).toBe(false)

@@ -186,7 +186,8 @@ grant select on stint.pause, stint.rate, stint.rate_bucket, stint.limit_cover, s
 
 -- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks
 -- running jobs to stop.
-grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob, stint.step to stint_operator;
+grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob, stint.step, stint.signal
+   to stint_operator;
 grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options, replaces,
               cancel_at, cancel_reason)
    on stint.job to stint_operator;

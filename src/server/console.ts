@@ -87,6 +87,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     contracts: config.contracts,
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
+    approvals: config.approvals,
     limits: { refused: 0 },
     waiting: { requests: 0 },
     connections: config.poolSize,
@@ -163,6 +164,7 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     cursors: cursorsOf(stint),
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
+    approvals: { secrets: [] },
   }
   const app = createApp(parts, {
     authenticator,

@@ -1,6 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
+import type { ApprovalsConfig } from '../node/approval/options.ts'
 import type { Cursors } from './http/cursors.ts'
 import type { Live } from './live/live.ts'
 import type { SharedReads } from './answers/shared-reads.ts'
@@ -36,6 +37,8 @@ export interface ConsoleParts {
   basePath: string
   /** Facts about this console for `/v1/me`. */
   about: { environment: string | null; readOnly: boolean; insecure: boolean }
+  /** The keys of approval links. */
+  approvals: Pick<ApprovalsConfig, 'secrets'>
   /** Requests may enqueue kinds without a contract, unchecked, if they name the queue. */
   acceptUnknownKinds: boolean
   /** Requests refused with 503 because of a limit of the console, since it started. */

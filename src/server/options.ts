@@ -9,6 +9,8 @@ import {
   invalidOption,
   rejectUnknown,
 } from '../core/options.ts'
+import { resolveApprovals } from '../node/approval/options.ts'
+import type { ApprovalsConfig, ApprovalsOptions } from '../node/approval/options.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import { nameOf } from './http/known-host.ts'
 import { basePathOption } from './http/path.ts'
@@ -44,6 +46,8 @@ export interface ConsoleOptions {
   frameAncestors?: string | undefined
   /** The key that signs sessions, at least 32 characters; the same for all consoles behind one address. @default STINT_CONSOLE_SECRET, else a new one at each start */
   secret?: string | undefined
+  /** The keys of approval links, as the workers have them. */
+  approvals?: ApprovalsOptions | undefined
   /** Requests may store kinds without a contract, unchecked, if they name the queue. @default false */
   acceptUnknownKinds?: boolean | undefined
   /** No sign-in: every caller is an admin. @default false */
@@ -75,6 +79,7 @@ export interface ConsoleConfig {
   readonly frameAncestors: string
   readonly secret: string | undefined
   readonly acceptUnknownKinds: boolean
+  readonly approvals: ApprovalsConfig
   readonly insecure: boolean
   readonly hasLink: boolean
   /** The host names that the console answers to, besides those of this machine; undefined: any name. */
@@ -84,7 +89,15 @@ export interface ConsoleConfig {
 
 const known = [
   ...['stint', 'connection', 'schema', 'blobs', 'poolSize', 'contracts', 'basePath', 'auth', 'tokens'],
-  ...['readOnly', 'environment', 'publicOrigin', 'frameAncestors', 'secret', 'acceptUnknownKinds'],
+  ...[
+    'readOnly',
+    'environment',
+    'publicOrigin',
+    'frameAncestors',
+    'secret',
+    'acceptUnknownKinds',
+    'approvals',
+  ],
   ...['insecure', 'hosts', 'oneTimeLink', 'onError'],
 ]
 
@@ -105,6 +118,7 @@ export function resolveConsoleOptions(
     frameAncestors = "'none'",
     secret,
     acceptUnknownKinds = false,
+    approvals,
     insecure = false,
     hosts = [],
     oneTimeLink,
@@ -137,6 +151,7 @@ export function resolveConsoleOptions(
     frameAncestors: frameAncestorsOption(frameAncestors),
     secret: secretOption(secret ?? env['STINT_CONSOLE_SECRET']),
     acceptUnknownKinds: booleanOption('acceptUnknownKinds', acceptUnknownKinds),
+    approvals: resolveApprovals(approvals, env),
     insecure: booleanOption('insecure', insecure),
     onError: functionOption('onError', onError),
   }

@@ -24,6 +24,7 @@ import { giveUp } from './attempt/give-up.ts'
 import type { GiveUpParts } from './attempt/give-up.ts'
 import { HeldJobs } from './attempt/held-job.ts'
 import type { HeldJob } from './attempt/held-job.ts'
+import type { StepProbe } from './attempt/steps/probe.ts'
 import { Records } from './attempt/steps/records.ts'
 import { Notes } from './attempt/notes.ts'
 import { Claiming } from './claim/claiming.ts'
@@ -74,6 +75,8 @@ export interface RuntimeConfig {
   giveUp: (error: Error, options?: { canDrain: boolean }) => void
   /** Stops the worker in order, because a person asked for it. */
   drain: (reason: string) => void
+  /** Of a test. */
+  probe?: StepProbe | undefined
 }
 
 /** The parts of a worker. */
@@ -250,11 +253,8 @@ export function assemble(config: RuntimeConfig): Parts {
   const services = {
     transactions,
     notes,
-    logger: log,
-    schema,
-    blobs: worker.blobs,
-    rates,
-    breakers: breakers.runner,
+    ...{ logger: log, schema, blobs: worker.blobs, approvals: worker.approvals, probe: config.probe },
+    ...{ rates, breakers: breakers.runner },
     records: new Records(db, { leaseMs }),
     isDraining: () => tenure.isClosed,
     progressed: (job: HeldJob) => {

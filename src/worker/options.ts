@@ -14,6 +14,8 @@ import { resolveBlobs } from '../jobs/new/blob-options.ts'
 import type { BlobOptions } from '../jobs/new/blob-options.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
 import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
+import { resolveApprovals } from '../node/approval/options.ts'
+import type { ApprovalsConfig, ApprovalsOptions } from '../node/approval/options.ts'
 import { flowOption } from '../limits/rules/rule.ts'
 import type { FlowRule } from '../limits/rules/rule.ts'
 import { resolveChildren } from './isolate/isolate-options.ts'
@@ -103,6 +105,8 @@ export interface WorkerOptions {
   flow?: readonly FlowRule[] | undefined
   /** Sends webhooks, the jobs of kind `stint.webhook`, and serves their queue. @default sends none */
   webhooks?: WebhooksOptions | undefined
+  /** The address and the keys of the links of ctx.approval(). */
+  approvals?: ApprovalsOptions | undefined
   /** Serves /healthz and /readyz here; `host` is '0.0.0.0' if probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** The version of your app, shown beside the worker. @default the environment variable STINT_APP_VERSION */
@@ -167,37 +171,23 @@ export interface WorkerConfig {
   readonly schedules: readonly Schedule[]
   readonly flow: readonly FlowRule[]
   readonly webhooks: WebhooksConfig | undefined
+  readonly approvals: ApprovalsConfig
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
 }
 
 const known = [
+  ...['connection', 'listenConnection', 'schema', 'queues', 'concurrency', 'order', 'lease', 'drain'],
+  ...['waitForDatabase', 'pollFloor', 'sweepEvery', 'crashLimit', 'stuck', 'children', 'notify', 'poolSize'],
   ...[
-    'connection',
-    'listenConnection',
-    'schema',
-    'queues',
-    'concurrency',
-    'order',
-    'lease',
-    'drain',
-    'waitForDatabase',
-    'pollFloor',
-  ],
-  ...[
-    'sweepEvery',
-    'crashLimit',
-    'stuck',
-    'children',
-    'notify',
-    'poolSize',
     'txPoolSize',
     'blobs',
     'upkeep',
     'schedules',
     'flow',
     'webhooks',
+    'approvals',
     'health',
     'version',
     'log',
@@ -234,6 +224,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     schedules = [],
     flow = [],
     webhooks,
+    approvals,
     health,
     version,
     log,
@@ -268,6 +259,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     schedules: schedules.map(asSchedule),
     flow: flowOption(flow),
     webhooks: resolveWebhooks(webhooks),
+    approvals: resolveApprovals(approvals, process.env),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

@@ -2,7 +2,8 @@ import { webhookQueue } from '../contracts/webhook.ts'
 import type { WebhookInput } from '../contracts/webhook.ts'
 import { invalidOption, rejectUnknown } from '../core/options.ts'
 import { sendWebhook } from '../node/webhook/send.ts'
-import { secretsOption } from '../node/webhook/signature.ts'
+import { secretsOption } from '../node/secrets.ts'
+import { leastBytes } from '../node/webhook/signature.ts'
 import { isOrigin } from '../node/webhook/target.ts'
 import type { HandlerContext } from './attempt/handler-context.ts'
 
@@ -32,7 +33,7 @@ export function resolveWebhooks(options: WebhooksOptions | undefined): WebhooksC
     if (!isOrigin(origin))
       throw invalidOption('webhooks.allow', "origins such as 'http://10.0.0.7:8080', without a path", origin)
   return Object.freeze({
-    secrets: secretsOption('webhooks.secrets', secrets),
+    secrets: secretsOption('webhooks.secrets', secrets, { leastBytes }),
     allow: [...(allow as string[])],
   })
 }

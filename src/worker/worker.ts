@@ -233,7 +233,8 @@ export class Worker {
 
   /** @internal Its handlers, for a child to run jobs with. */
   [lending](): Lent {
-    return { handlers: this.#handlers, blobs: this.#config.blobs }
+    const { blobs, approvals } = this.#config
+    return { handlers: this.#handlers, blobs, approvals }
   }
 
   /** @internal What it is made of, for `stint/testing` to run its jobs without a start. */

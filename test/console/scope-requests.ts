@@ -49,6 +49,8 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/openapi.json': () => [{}],
   'GET /v1/health/live': () => [{}],
   'GET /v1/health/ready': () => [{}],
+  'GET /approvals/{token}': () => [{}],
+  'POST /approvals/{token}': () => [{}],
   'GET /v1/overview': () => [{}],
   'GET /v1/queues': () => [{}],
   'GET /v1/queues/{queue}': () => [{}],

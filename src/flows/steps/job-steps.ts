@@ -11,7 +11,7 @@ export interface JobStep {
   name: string
   /** 0 for the first call of this name. */
   n: number
-  /** `step`, `tx`, `each`, `sleep`, `signal`, `version`. */
+  /** `step`, `tx`, `each`, `sleep`, `signal`, `version`, `approval`. */
   type: string
   /** `open`: it waits or is not complete. */
   state: StepState

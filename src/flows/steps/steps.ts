@@ -7,7 +7,7 @@ import { recordSql } from './record.sql.ts'
 import { recordsSql } from './records.sql.ts'
 
 /** What sort of call a record is about. */
-export type StepType = 'step' | 'tx' | 'each' | 'sleep' | 'signal' | 'job' | 'spawn' | 'version'
+export type StepType = 'step' | 'tx' | 'each' | 'sleep' | 'signal' | 'job' | 'spawn' | 'version' | 'approval'
 
 /** open: it waits, or is not complete; the other two are final. */
 export type StepState = 'open' | 'done' | 'failed'

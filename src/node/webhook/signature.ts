@@ -1,21 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Duration } from '../../core/duration.ts'
-import { durationOption, invalidOption } from '../../core/options.ts'
+import { durationOption } from '../../core/options.ts'
+import { secretsOption } from '../secrets.ts'
 
 /** The header that a webhook is signed in. */
 export const signatureHeader = 'Stint-Signature'
 
-const leastSecret = 16
-const mostSecrets = 2
-
-/** One secret, or two while one of them is being replaced. */
-export function secretsOption(name: string, secrets: unknown): readonly string[] {
-  const given: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets]
-  const areFine = given.every((one) => typeof one === 'string' && Buffer.byteLength(one) >= leastSecret)
-  if (areFine && given.length >= 1 && given.length <= mostSecrets) return given as string[]
-  // Without the value: it may be a secret.
-  throw invalidOption(name, `one text of at least ${leastSecret} bytes, or a list of two`, '[hidden]')
-}
+/** Secrets of webhooks have at least so many bytes. */
+export const leastBytes = 16
 
 /** `t=1700000000,v1=…,v1=…`: HMAC-SHA256 of `<t>.<body>` in hexadecimal, one for each secret. */
 export function sign(body: string, secrets: readonly string[], seconds: number): string {
@@ -38,7 +30,7 @@ export interface VerifyOptions {
 
 /** Whether a webhook was signed with one of the secrets, and lately. */
 export function verifyWebhook({ body, signature, secrets, tolerance = '5m' }: VerifyOptions): boolean {
-  const known = secretsOption('secrets', secrets)
+  const known = secretsOption('secrets', secrets, { leastBytes })
   const toleranceMs = durationOption('tolerance', tolerance)
   const parts = typeof signature === 'string' ? signature.slice(0, 1_000).split(',') : []
   const seconds = Number(/^t=(\d{1,12})$/.exec(parts[0] ?? '')?.[1] ?? NaN)

@@ -30,6 +30,7 @@ import { signalRoutes } from '../routes/signals.ts'
 import { stepRoutes } from '../routes/steps.ts'
 import { systemRoutes } from '../routes/system.ts'
 import { workerRoutes } from '../routes/workers.ts'
+import { approvalRoutes } from '../routes/approvals.ts'
 import { auditRoutes } from '../routes/audit.ts'
 import { errorGroupRoutes } from '../routes/error-groups.ts'
 import { jobRoutes } from '../routes/jobs.ts'
@@ -41,7 +42,7 @@ import { whyRoutes } from '../routes/why.ts'
 import { breakerRoutes } from '../routes/breakers.ts'
 import { isSafe } from './same-origin.ts'
 
-/** All routes under /v1, and /metrics; each resource has one entry. */
+/** All routes under /v1, /metrics and /approvals; each resource has one entry. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
   ...[
@@ -49,6 +50,7 @@ const allRoutes: readonly Routes[] = [
     whyRoutes,
     stepRoutes,
     signalRoutes,
+    approvalRoutes,
     jobVerbRoutes,
     operationRoutes,
     errorGroupRoutes,
@@ -100,7 +102,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
   if (hosts !== undefined) app.use(requireKnownHost(hosts))
   if (parts.about.readOnly) {
     app.use(async (c, next) => {
-      if (!isSafe(c.req.method) && c.req.path.startsWith('/v1/')) throw readOnly()
+      if (!isSafe(c.req.method) && /^\/(?:v1|approvals)\//.test(c.req.path)) throw readOnly()
       await next()
     })
   }

@@ -77,6 +77,9 @@ input { box-sizing: border-box; width: 100%; padding: 0.5rem; font: inherit;
 button { margin-top: 1rem; padding: 0.5rem 1rem; min-height: 2.5rem; font: inherit; border: 0; border-radius: 0.375rem;
   background: light-dark(#1d4ed8, #93b4ff); color: light-dark(#fff, #10131a); cursor: pointer; }
 :focus-visible { outline: 3px solid light-dark(#1d4ed8, #93b4ff); outline-offset: 2px; }
+dt { margin-top: 0.75rem; font-size: 0.875rem; color: light-dark(#55606f, #a3acba); }
+dd { margin: 0; }
+main { overflow-wrap: anywhere; }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 .failure { color: light-dark(#b42318, #ff9b8f); }
 `

@@ -7,6 +7,7 @@ import { durationOption, given, invalidOption } from '../../core/options.ts'
 import { toStorable } from '../../core/json/storable.ts'
 import { Snooze } from '../../core/failures/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
+import type { ApprovalsConfig } from '../../node/approval/options.ts'
 import type { RateLimit, Rates } from '../../limits/rates/rates.ts'
 import { foreignTx, pgAdapter } from '../../db/foreign-tx.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
@@ -24,6 +25,9 @@ import type { Notes } from './notes.ts'
 import { takingJob } from './taking-job.ts'
 import { textOf } from './text-of.ts'
 import type { Child, Ended, Ending } from './outcome.ts'
+import { maxNoteBytes, maxResultBytes, outputs } from './output-limits.ts'
+import type { Output } from './output-limits.ts'
+import type { ApprovalOptions } from './steps/approval.ts'
 import { Journal } from './steps/journal.ts'
 import type { JournalServices } from './steps/journal.ts'
 import { Steps } from './steps/steps.ts'
@@ -45,6 +49,7 @@ export interface ContextServices extends JournalServices {
   readonly logger: Logger
   readonly schema: string
   readonly blobs: BlobConfig | undefined
+  readonly approvals: ApprovalsConfig
   readonly rates: Rates
   readonly breakers: Pick<BreakerRunner, 'breaker'>
 }
@@ -293,6 +298,14 @@ export class JobContext implements HandlerContext {
     return this.#recorded.waitForSignal(signal, options) as Promise<ReceivedSignal<Payload>>
   }
 
+  approval<Given, Answers extends Readonly<Record<string, Given>>>(
+    signal: SignalContract<unknown, Given> | string,
+    answers: Answers,
+    options: ApprovalOptions,
+  ): Promise<{ [Name in keyof Answers]: string }> {
+    return this.#recorded.approval(signal, answers, options)
+  }
+
   version(name: string, oldest: number, newest: number): Promise<number> {
     return this.#recorded.version(name, oldest, newest)
   }
@@ -310,6 +323,7 @@ export class JobContext implements HandlerContext {
         journal,
         transactions: this.#services.transactions,
         blobs: this.#services.blobs,
+        approvals: this.#services.approvals,
         signal: () => this.signal,
         mustBeOpen: () => {
           this.#mustBeOutsideTx()
@@ -384,17 +398,3 @@ export class JobContext implements HandlerContext {
 }
 
 const noOptions: ContextOptions = Object.freeze({})
-const maxResultBytes = 256 * 1024
-const maxNoteBytes = 1024
-
-/**
- * The sorts of output that are stored, and the verb for each. What a handler throws is not among them: a stored error
- * marks its own changes.
- */
-const outputs = {
-  'The result': 'returned',
-  'What ctx.once gave': 'returned',
-  'A note of progress': 'given',
-  'A line of this log': 'given',
-} as const
-type Output = keyof typeof outputs

@@ -5,6 +5,7 @@ import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import type { BreakerHandle } from '../../limits/breakers/runner.ts'
 import type { RateLimit } from '../../limits/rates/rates.ts'
+import type { ApprovalOptions } from './steps/approval.ts'
 import type {
   EachOptions,
   Pages,
@@ -131,6 +132,15 @@ export interface HandlerContext {
     signal: SignalContract<Payload> | string,
     options?: WaitOptions & { timeout?: undefined },
   ): Promise<ReceivedSignal<Payload>>
+  /**
+   * Makes links for people, one for each answer, and returns at once: mail them, then wait for the signal. A link opens a page of
+   * the console; its button sends the signal with the payload of that answer. The first answer counts.
+   */
+  approval<Given, Answers extends Readonly<Record<string, Given>>>(
+    signal: SignalContract<unknown, Given> | string,
+    answers: Answers,
+    options: ApprovalOptions,
+  ): Promise<{ [Name in keyof Answers]: string }>
   /**
    * Lets old and new code live side by side: a job that is past this place gets `oldest`, all others `newest`. Each job keeps
    * its number.

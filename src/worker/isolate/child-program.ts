@@ -125,6 +125,7 @@ async function load(introduction: Introduction): Promise<void> {
       logger,
       schema,
       blobs: lent.blobs,
+      approvals: lent.approvals,
       rates: new Rates(() => Promise.resolve(db)),
       // Workers hear of its steps with their next rules.
       breakers: new BreakerRunner({ send: sendOn(database), onStep: () => undefined }),

@@ -1,4 +1,5 @@
 import type { BlobConfig } from '../../jobs/new/new-job.ts'
+import type { ApprovalsConfig } from '../../node/approval/options.ts'
 import type { Handlers } from '../handlers.ts'
 
 /** The method by which a worker gives its handlers to a child, also across two copies of the package. */
@@ -8,6 +9,7 @@ export const lending: unique symbol = Symbol.for('stint.worker.lending') as neve
 export interface Lent {
   readonly handlers: Handlers
   readonly blobs: BlobConfig | undefined
+  readonly approvals: ApprovalsConfig
 }
 
 export interface Lender {

@@ -3,13 +3,14 @@ import { StintError } from '../../../core/errors.ts'
 import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StoredError } from '../../../core/failures/stored-error.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
-import type { NewRecord, StepRecord, StepType } from '../../../flows/steps/steps.ts'
+import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
 import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
 import { leaseLost } from '../fenced-tx.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
 import { keyOf } from './call.ts'
 import type { Call, Stop } from './call.ts'
+import type { StepProbe } from './probe.ts'
 import { stepSummary } from './summary.ts'
 
 /**
@@ -56,6 +57,11 @@ export class Journal {
     this.held = held
     this.#services = services
     this.ended = new Promise((resolve) => (this.#end = resolve))
+  }
+
+  /** Of a test. */
+  get probe(): StepProbe | undefined {
+    return this.#services.probe
   }
 
   /** Whether this attempt has stored a record: then its failure burns no attempt. */
@@ -111,6 +117,7 @@ export class Journal {
     this.#failures = []
     await (this.#loading ??= this.#load())
     for (const { of, error } of failures) await this.#write(of, { state: 'failed', error })
+    if (this.probe !== undefined) await this.#unlessDropped()
     this.#asked.add(keyOf(call))
     const found = this.#records.get(keyOf(call))
     if (found === undefined) return undefined
@@ -126,6 +133,7 @@ export class Journal {
       if (missing !== undefined)
         await this.park(call, `it asks for '${call.name}' where '${missing.name}' was recorded`)
     }
+    if (this.probe !== undefined) await this.#unlessDropped()
     if (this.#services.isDraining()) await this.stop(call, { type: 'release' })
     if (this.#records.size >= mostRecords) throw tooMany(this.held)
     this.#hasBegun = true
@@ -157,7 +165,7 @@ export class Journal {
   /** A call was stored elsewhere: in a transaction of its own, or by the statement that took a signal. */
   stored(call: Call, result: unknown): void {
     this.#know(call, { state: 'done', result, tries: 1 })
-    this.#progressed()
+    this.#progressed(call, 'done')
   }
 
   /** A call has failed; it is written down if the handler goes on. */
@@ -177,6 +185,7 @@ export class Journal {
   }
 
   async take(call: Call, signal: AwaitedSignal): Promise<TakenSignal | undefined> {
+    if (this.probe !== undefined) await this.#unlessDropped()
     const { job, ...header } = this.header(call)
     const taken = await this.#services.records.take({
       ...header,
@@ -188,6 +197,11 @@ export class Journal {
     if (taken === 'none') return undefined
     this.stored(call, taken)
     return taken
+  }
+
+  /** The time of the database in so many milliseconds. */
+  expiry(ms: number): Promise<number> {
+    return this.#services.records.expiry(ms)
   }
 
   /** How long the wait of an open record still lasts. */
@@ -218,12 +232,18 @@ export class Journal {
   }
 
   async #write(call: Call, said: Pick<NewRecord, 'state'> & Partial<NewRecord>): Promise<void> {
+    if (this.probe !== undefined) await this.#unlessDropped()
     this.#bytes += said.result?.length ?? 0
     if (this.#bytes > maxBytes) throw tooLarge(this.held, this.#bytes)
     if (!(await this.#services.records.write({ ...this.header(call), tries: 1, ...said }))) throw this.#lost()
     const { state, result, tries = 1, error } = said
     this.#know(call, { state, result: result === undefined ? undefined : JSON.parse(result), tries, error })
-    this.#progressed()
+    this.#progressed(call, state)
+  }
+
+  /** Once a test has taken the memory of the worker, nothing goes on and nothing is written. */
+  #unlessDropped(): Promise<void> | undefined {
+    return this.probe?.isDropped === true ? new Promise(() => undefined) : undefined
   }
 
   #know(
@@ -247,9 +267,11 @@ export class Journal {
     this.#records.set(keyOf(call), one)
   }
 
-  #progressed(): void {
+  #progressed({ name, n, type }: Call, state: StepState): void {
     this.#written++
     this.#services.progressed(this.held)
+    const { id: jobId, kind } = this.held.job
+    this.probe?.recorded({ jobId, kind, name, n, type, state })
   }
 
   /** If all calls under way have stopped, and the handler makes no further one within a turn, the attempt ends. */
@@ -271,7 +293,8 @@ export class Journal {
   async #endAttempt(): Promise<void> {
     this.#state = 'ending'
     try {
-      this.#end(await this.#ending())
+      const ending = await this.#ending()
+      if (this.probe?.isDropped !== true) this.#end(ending)
     } catch (error) {
       const reason = error instanceof StintError ? error.message : 'its waits could not be stored'
       this.#end({ type: 'released', reason })
@@ -341,7 +364,10 @@ export interface JournalServices {
     read(jobId: string): Promise<StepRecord[]>
     parkedTries(jobId: string): Promise<number>
     take(request: TakeRequest): Promise<TakenSignal | 'none' | 'lost'>
+    expiry(ms: number): Promise<number>
   }
+  /** Of a test. */
+  readonly probe?: StepProbe | undefined
   /** Whether the worker stops: no new step begins. */
   isDraining(): boolean
   /** A record is stored: the job's timeout counts from here. */

@@ -6,6 +6,7 @@ import { rejected } from '../../../db/rejected.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { parkedTries, readRecords, record, recordKey } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord } from '../../../flows/steps/steps.ts'
+import { approvalExpiry } from '../../../flows/waiting/approvals.ts'
 import { takeSignal } from '../../../flows/waiting/waiting.ts'
 import type { TakenSignal, TakeRequest } from '../../../flows/waiting/waiting.ts'
 import { ownTrouble } from '../fenced-tx.ts'
@@ -43,6 +44,11 @@ export class Records {
 
   parkedTries(jobId: string): Promise<number> {
     return this.#withRetries(() => parkedTries(this.#db, jobId))
+  }
+
+  /** When an approval link that is made now expires. */
+  expiry(ms: number): Promise<number> {
+    return this.#withRetries(() => approvalExpiry(this.#db, ms))
   }
 
   /** Takes a signal. After a lost reply the record says whether it was taken. */

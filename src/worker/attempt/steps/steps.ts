@@ -14,16 +14,21 @@ import {
   rejectUnknown,
 } from '../../../core/options.ts'
 import type { PgTransaction } from '../../../db/foreign-tx.ts'
+import type { ApprovalsConfig } from '../../../node/approval/options.ts'
 import { readRecords, record } from '../../../flows/steps/steps.ts'
 import type { StepRecord } from '../../../flows/steps/steps.ts'
+import { approvalName } from '../../../flows/waiting/approvals.ts'
 import type { TakenSignal } from '../../../flows/waiting/waiting.ts'
 import { putInput, readBlob } from '../../../jobs/blobs/input-blob.ts'
 import { nextId } from '../../../jobs/new/ids.ts'
 import type { BlobConfig } from '../../../jobs/new/new-job.ts'
 import { isLeaseLost, isOwnTrouble } from '../fenced-tx.ts'
 import type { FencedTransactions } from '../fenced-tx.ts'
+import { ApprovalCall } from './approval.ts'
+import type { ApprovalOptions } from './approval.ts'
 import type { Call } from './call.ts'
 import type { Journal } from './journal.ts'
+import { probed, unlessDropped } from './probe.ts'
 import { resolveStep, stepName, untilOf } from './step-options.ts'
 import type {
   EachOptions,
@@ -47,6 +52,7 @@ export interface StepsConfig {
   journal: Journal
   transactions: Pick<FencedTransactions, 'recorded'>
   blobs: BlobConfig | undefined
+  approvals: ApprovalsConfig
   signal: () => AbortSignal
   /** Throws if the attempt is completed. */
   mustBeOpen: () => void
@@ -82,7 +88,7 @@ export class Steps {
       if (before === undefined) await this.#journal.mayBegin(call)
       for (let tries = (before?.tries ?? 0) + 1; ; tries++) {
         try {
-          const value = await this.#try(call, run, { tries, timeoutMs })
+          const value = await this.#try(call, probed(this.#journal, run, call), { tries, timeoutMs })
           return await this.#keep(call, value, tries)
         } catch (thrown) {
           if (isNotItsOwn(thrown)) throw thrown
@@ -114,7 +120,7 @@ export class Steps {
       try {
         const value = await this.#config.transactions.recorded(held, {
           find: async (tx) => (await readRecords(tx, [held.job.id])).get(held.job.id)?.find(isOf(call)),
-          work: (tx) => insideStep.run(name, () => work(tx)),
+          work: (tx) => insideStep.run(name, () => probed(this.#journal, work, call)(tx)),
           keep: async (tx, given) => {
             const result = stepText(given, name, maxStepBytes)
             const one = { ...this.#journal.header(call), state: 'done', tries: 1, result } as const
@@ -148,9 +154,13 @@ export class Steps {
       do {
         await this.#journal.mayBegin(call)
         const page = await pages(cursor)
+        const runPage = probed(this.#journal, run, { ...call, place: cursor ?? '' })
         try {
           if (page.items.length > 0)
-            await this.#try(call, (step) => run([...page.items], step), { tries: 1, timeoutMs: undefined })
+            await this.#try(call, (step) => runPage([...page.items], step), {
+              tries: 1,
+              timeoutMs: undefined,
+            })
         } catch (thrown) {
           if (!isNotItsOwn(thrown)) this.#journal.failed(call, thrown)
           throw thrown
@@ -205,6 +215,24 @@ export class Steps {
     return { timedOut: false, payload: await readPayload<Payload>(signal, payload), id, by, sentAt }
   }
 
+  /** Links that send a signal to this job. */
+  async approval<Given, Answers extends Readonly<Record<string, Given>>>(
+    signal: SignalContract<unknown, Given> | string,
+    answers: Answers,
+    options: ApprovalOptions,
+  ): Promise<{ [Name in keyof Answers]: string }> {
+    const { approvals: config } = this.#config
+    const asking = new ApprovalCall(signal, answers, { options, config })
+    return this.#call(approvalName(asking.signal), 'approval', async (call, before) => {
+      const { id } = this.#journal.held.job
+      if (before?.state === 'done') return asking.links(id, before.result)
+      await this.#journal.mayBegin(call)
+      const asked = await asking.asked(await this.#journal.expiry(asking.expiresMs))
+      await this.#journal.done(call, { result: JSON.stringify(asked) })
+      return asking.links(id, asked)
+    }) as Promise<{ [Name in keyof Answers]: string }>
+  }
+
   /** Which of two versions of the code a job follows: it stays with the one that it met first. */
   async version(name: string, oldest: number, newest: number): Promise<number> {
     integerOption('oldest', oldest, { min: 0 })
@@ -237,12 +265,14 @@ export class Steps {
         },
       )
     const call = this.#journal.begin(name, type)
-    return this.#journal
+    const done = this.#journal
       .find(call)
       .then((before) => work(call, before))
       .finally(() => {
         this.#journal.finish(call)
       })
+    const { probe } = this.#journal
+    return probe === undefined ? done : unlessDropped(probe, done)
   }
 
   /** What the call returned or threw the first time. */
