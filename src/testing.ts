@@ -1,5 +1,7 @@
 export { testStint } from './testing/test-stint.ts'
 export type { TestStint, TestStintOptions, TestWorkerOptions } from './testing/test-stint.ts'
+export type { BoundaryEnd } from './testing/boundaries.ts'
+export type { StepCall } from './testing/steps.ts'
 export type { TestClock } from './testing/clock.ts'
 export type { Drained, DrainOptions } from './testing/drain.ts'
 export type { EnqueuedRecord, ExpectEnqueuedOptions, PartOf } from './testing/enqueued.ts'

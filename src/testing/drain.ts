@@ -8,8 +8,7 @@
  * a real worker. No round waits for a time: the clock stands still.
  *
  * A new runtime, because it remembers nothing: what a worker would have in memory is gone between two drains, as after a
- * deploy. Code that must see each step of a handler, or end the runtime between two of them, belongs in the RuntimeConfig
- * that `#serve` makes.
+ * deploy. The probe of `steps.ts` sees each step of a handler, and can take the memory of a runtime away behind one of them.
  */
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
@@ -21,15 +20,20 @@ import { run } from '../db/statement.ts'
 import { Handlers } from '../worker/handlers.ts'
 import { resolveWorkerOptions } from '../worker/options.ts'
 import type { QueueConfig } from '../worker/options.ts'
+import type { StepProbe } from '../worker/attempt/steps/probe.ts'
 import { Parked } from '../worker/recovery/parked.ts'
 import { promote } from '../worker/recovery/promote.ts'
+import { sweep } from '../worker/recovery/sweep.ts'
 import type { Events } from '../worker/report/events.ts'
 import { Runtime } from '../worker/runtime.ts'
 import type { OwnConfig } from '../worker/runtime.ts'
 import { until } from '../worker/until.ts'
 import { burySql } from './bury.sql.ts'
 import { countStatesSql } from './count-states.sql.ts'
+import { heldBySql } from './held-by.sql.ts'
+import { loseWorkerSql } from './lose-worker.sql.ts'
 import { openQueuesSql } from './open-queues.sql.ts'
+import type { TestSteps } from './steps.ts'
 
 export interface DrainOptions {
   /** Only jobs of these queues. @default all queues */
@@ -61,6 +65,8 @@ export interface DrainConfig {
   url: string
   /** What the worker of the test is made of. */
   own: OwnConfig
+  /** What a test sees and changes of the steps of handlers. */
+  steps: TestSteps
 }
 
 const promoteBatch = 500
@@ -123,7 +129,10 @@ class Drain {
         const queues = await this.#queues()
         if (queues.every((queue) => served.includes(queue)) || this.#isFull) break
         served = queues
-        await this.#serve(queues)
+        // A worker that has lost its memory is followed by another one.
+        let isDropped: boolean
+        do isDropped = await this.#serve(queues)
+        while (isDropped)
       }
     } finally {
       silence()
@@ -148,8 +157,12 @@ class Drain {
     return [...new Set([...named, ...open])]
   }
 
-  async #serve(queues: readonly string[]): Promise<void> {
-    const { own, url } = this.#config
+  /** Returns true if the worker has lost its memory: its jobs are ready for another one. */
+  async #serve(queues: readonly string[]): Promise<boolean> {
+    const { own, url, steps } = this.#config
+    const probe = steps.probe(() => {
+      runtime.parts.tenure.close()
+    })
     const configs = queues.map((name) => own.worker.queues.find((one) => one.name === name) ?? oneByOne(name))
     const runtime = new Runtime({
       ...own,
@@ -169,6 +182,7 @@ class Drain {
         this.#fatal = error
       },
       drain: () => undefined,
+      probe,
     })
     try {
       await runtime.start()
@@ -181,15 +195,30 @@ class Drain {
       if (++this.#started >= this.#bounds.limit) runtime.parts.tenure.close()
     })
     try {
-      await this.#rounds(runtime)
+      await this.#rounds(runtime, probe)
     } finally {
       removeLimit()
       hurry.abort()
-      await runtime.stop({ drainMs: 0, hurry: hurry.signal })
+      if (probe.isDropped) await this.#takeOver(runtime)
+      await runtime.stop({ drainMs: 0, hurry: hurry.signal, isCut: probe.isDropped })
     }
+    return probe.isDropped
   }
 
-  async #rounds({ parts }: Runtime): Promise<void> {
+  /** Takes the jobs of a worker over, as after a kill. Done before it stops, so that it cannot give them back itself. */
+  async #takeOver({ workerId, parts }: Runtime): Promise<void> {
+    const { db, own } = this.#config
+    const { crashLimit } = own.worker
+    // Transactions end with the process that began them, and hold the rows of their jobs until then.
+    parts.txDb.abandon()
+    await run(db, loseWorkerSql, { id: workerId }, () => undefined)
+    const isHeld = async (): Promise<boolean> =>
+      (await run(db, heldBySql, { id: workerId }, () => undefined)).length > 0
+    while ((await isHeld()) && performance.now() < this.#timesOutAt)
+      await sweep(db, { limit: promoteBatch, crashLimit, parked: new Parked(() => undefined) })
+  }
+
+  async #rounds({ parts }: Runtime, probe: StepProbe): Promise<void> {
     const { db, served, scout, recovery, scheduler, held, pools, dispatcher } = parts
     const isAtRest = (): boolean =>
       !pools.isAnyClaiming && (this.#isFull ? dispatcher.running === 0 : held.size === 0 && !scout.isLooking)
@@ -206,8 +235,9 @@ class Drain {
         isMore = ready.length > 0
       }
       scout.surveySoon()
-      const isOver = (): boolean => isAtRest() || this.#fatal !== undefined
+      const isOver = (): boolean => isAtRest() || this.#fatal !== undefined || probe.isDropped
       await until(isOver, { ms: this.#timesOutAt - performance.now() })
+      if (probe.isDropped) return
       if (this.#fatal !== undefined) throw this.#fatal
       if (!isAtRest()) throw this.#timedOut(parts.held.all().map(({ job }) => job))
     } while (this.#acts !== before && !this.#isFull)

@@ -44,6 +44,11 @@ export async function enqueued<Contract extends JobContract>(
   return all.filter(({ kind }) => kind === contract.kind) as EnqueuedRecord<InputOf<Contract>>[]
 }
 
+/** The ids of everything that was enqueued since the start. */
+export async function enqueuedIds(db: Queryable): Promise<string[]> {
+  return (await everything(db)).map(({ id }) => id)
+}
+
 /** Throws an AssertionError that lists the jobs that were enqueued, unless such a job is among them. */
 export async function expectEnqueued(
   db: Queryable,

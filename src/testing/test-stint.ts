@@ -1,5 +1,6 @@
 import { Stint } from '../client/stint.ts'
 import type { StintOptions } from '../client/options.ts'
+import { checkContract } from '../contracts/check-contract.ts'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import type { Job } from '../core/job.ts'
 import { functionOption, given, invalidOption, rejectUnknown } from '../core/options.ts'
@@ -7,18 +8,22 @@ import { Database } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { synchroniseRules } from '../limits/synchronise.ts'
 import { setSchedule } from '../schedules/set.ts'
+import { stepName } from '../worker/attempt/steps/step-options.ts'
 import type { WorkerOptions } from '../worker/options.ts'
 import { runtimeConfig } from '../worker/runtime.ts'
 import { usualServices } from '../worker/upkeep/services.ts'
 import { Worker } from '../worker/worker.ts'
+import { atEachBoundary } from './boundaries.ts'
+import type { BoundaryEnd } from './boundaries.ts'
 import { TestClock } from './clock.ts'
 import { drain, oneAtATime } from './drain.ts'
 import type { Drained, DrainConfig, DrainOptions } from './drain.ts'
-import { enqueued, expectEnqueued } from './enqueued.ts'
+import { enqueued, enqueuedIds, expectEnqueued } from './enqueued.ts'
 import type { EnqueuedRecord, ExpectEnqueuedOptions, PartOf } from './enqueued.ts'
 import { testServer } from './server.ts'
 import type { TestServer } from './server.ts'
 import { stayAwake } from './stay-awake.ts'
+import { TestSteps } from './steps.ts'
 
 export interface TestStintOptions<Tx = PgTransaction> {
   /** Registers handlers, middleware, schedules and listeners on the worker of the test, which is never started. */
@@ -98,6 +103,7 @@ export class TestStint<Tx = PgTransaction> {
   readonly #server: TestServer
   readonly #db: Database
   readonly #draining: DrainConfig
+  readonly #steps = new TestSteps()
   #drains: Promise<unknown> = Promise.resolve()
   /** How often the clock was moved when retention ran last. */
   #keptAt = 0
@@ -116,7 +122,7 @@ export class TestStint<Tx = PgTransaction> {
       applicationName: 'stint testing',
     })
     this.clock = new TestClock(this.#db)
-    this.#draining = { db: this.#db, url, own: worker[runtimeConfig]() }
+    this.#draining = { db: this.#db, url, own: worker[runtimeConfig](), steps: this.#steps }
   }
 
   /** @internal Stops the clock, and stores schedules and rules, which count from now on. */
@@ -142,6 +148,34 @@ export class TestStint<Tx = PgTransaction> {
     })
     this.#drains = drained.catch(() => undefined)
     return drained
+  }
+
+  /**
+   * From now on a step of this name in handlers of this kind does not call its function. `result` is recorded in place of what
+   * it returns; a function is called with what the step's own would get.
+   */
+  mockStep(contract: JobContract, step: string, result: unknown): void {
+    checkContract(contract)
+    this.#steps.mock(contract.kind, stepName(step), result)
+  }
+
+  /**
+   * Runs `start` and a drain, and calls `check` with how it ended. Then again for each record that the handlers stored: behind
+   * it the worker loses its memory, as if it was killed, and another one takes its jobs over. Returns the number of records.
+   *
+   * `start` enqueues a new job and returns it. It may drain, move the clock and send signals, for a job that waits.
+   */
+  atEachBoundary(
+    start: () => Promise<{ id: string }>,
+    check: (end: BoundaryEnd) => unknown,
+  ): Promise<number> {
+    const runs = {
+      steps: this.#steps,
+      drain: () => this.drain(),
+      job: (id: string) => this.stint.get(id),
+      enqueued: () => enqueuedIds(this.#db),
+    }
+    return atEachBoundary(runs, start, check)
   }
 
   /** A job by its id; undefined if there is none. */

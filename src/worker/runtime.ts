@@ -7,6 +7,7 @@ import { failUncaught, noteLate } from './attempt/give-up.ts'
 import type { HeldJob } from './attempt/held-job.ts'
 import type { Part } from './part.ts'
 import { stop } from './stop.ts'
+import type { StopOptions } from './stop.ts'
 
 /** What a worker itself decides about its runtime. */
 export type OwnConfig = Omit<RuntimeConfig, 'url' | 'giveUp' | 'drain'>
@@ -42,8 +43,8 @@ export class Runtime {
     this.#tellReady()
   }
 
-  async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
-    await stop(this.parts, { drainMs, hurry, leaseMs: this.#config.worker.leaseMs })
+  async stop(options: Omit<StopOptions, 'leaseMs'>): Promise<void> {
+    await stop(this.parts, { ...options, leaseMs: this.#config.worker.leaseMs })
   }
 
   /** Releases everything after a start that failed. */

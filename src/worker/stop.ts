@@ -9,6 +9,8 @@ export interface StopOptions {
   /** Ends the drain. */
   hurry: AbortSignal
   leaseMs: number
+  /** As if the process was killed: handlers are not told to end, and nothing is given back. Others have its jobs already. */
+  isCut?: boolean | undefined
 }
 
 /**
@@ -25,7 +27,10 @@ const abortedMs = 1_000
  *
  * Every wait has a limit: a part that hangs may be the very reason to stop.
  */
-export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOptions): Promise<void> {
+export async function stop(
+  parts: Parts,
+  { drainMs, hurry, leaseMs, isCut = false }: StopOptions,
+): Promise<void> {
   const { tenure, dispatcher, children, pools, db } = parts
   tenure.close()
   parts.watchdog.stop()
@@ -37,10 +42,10 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   const answered = until(() => !pools.isAnyClaiming, { ms: longestDeadlineMs })
   await atMost(longestDeadlineMs, Promise.all([...parts.beside.map((part) => part.stop?.()), answered]))
   parts.listening.close()
-  dispatcher.releaseAll('the worker stopped before it was started')
+  if (!isCut) dispatcher.releaseAll('the worker stopped before it was started')
   children.releaseWaiting()
   await until(() => dispatcher.running === 0, { ms: drainMs, hurry })
-  await endRunning(parts)
+  if (!isCut) await endRunning(parts)
   const childrenEnded = children.close()
   // An unreachable database must not keep the process alive for ever: after a lease others take over anyway.
   await atMost(leaseMs, parts.settler.stop())
