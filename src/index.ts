@@ -11,6 +11,21 @@ export type { JobStep } from './flows/steps/job-steps.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
 export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
 export type { DoctorOptions } from './client/doctor-options.ts'
+export type {
+  CancelFlowOptions,
+  FlowVerbs,
+  ListFlowsOptions,
+  ReplayedFlow,
+} from './client/flows/flow-verbs.ts'
+export type {
+  Flow,
+  FlowNode,
+  FlowPage,
+  FlowState,
+  FlowSummary,
+  FlowType,
+  JobCounts,
+} from './flows/graph/read.ts'
 export type { JobOptions } from './jobs/new/enqueue-options.ts'
 export type { ErrorGroups, ListErrorsOptions } from './client/dead/error-groups.ts'
 export type { JobPage, ListOptions } from './client/jobs/list-options.ts'

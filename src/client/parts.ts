@@ -1,10 +1,11 @@
 import type { Job } from '../core/job.ts'
-import type { BlobConfig } from '../jobs/new/new-job.ts'
+import type { BlobConfig, JobHint } from '../jobs/new/new-job.ts'
 import type { Announcer } from '../jobs/wake-up/announcer.ts'
 import { Breakers } from './breakers.ts'
 import type { Calls } from './calls.ts'
 import { DeadLetters } from './dead/dead-letters.ts'
 import { ErrorGroups } from './dead/error-groups.ts'
+import { FlowVerbs } from './flows/flow-verbs.ts'
 import { JobVerbs } from './jobs/job-verbs.ts'
 import { signalJob } from './jobs/signals.ts'
 import type { SignalRequest, SignalResult } from './jobs/signals.ts'
@@ -17,6 +18,7 @@ import { Workers } from './workers.ts'
 export interface ClientParts {
   jobs: JobVerbs
   dead: DeadLetters
+  flows: FlowVerbs
   queues: Queues
   schedules: Schedules
   errors: ErrorGroups
@@ -35,6 +37,9 @@ export function partsOn(
   const onReady = (job: Job): void => {
     announce(job, announcer)
   }
+  const onStored = (hints: Iterable<JobHint>): void => {
+    announcer.stored(new Set(hints))
+  }
   const onRules = (): void => {
     announcer.rulesChanged()
   }
@@ -46,6 +51,7 @@ export function partsOn(
       },
     }),
     dead: new DeadLetters(calls, { blobs, onReady }),
+    flows: new FlowVerbs(calls, { onReady: onStored }),
     queues: new Queues(calls, {
       by,
       onChanged: onRules,
@@ -62,9 +68,7 @@ export function partsOn(
       onChanged: onRules,
     }),
     schedules: new Schedules(calls, {
-      onReady: (hints) => {
-        announcer.stored(new Set(hints))
-      },
+      onReady: onStored,
       onChanged: () => {
         announcer.schedulesChanged()
       },

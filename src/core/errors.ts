@@ -18,6 +18,8 @@ export const errorCodes = [
   'breaker-not-found',
   'breaker-open',
   'operation-not-found',
+  'flow-not-found',
+  'flow-ended',
   'rate-limited',
   'worker-not-found',
   'too-many-matches',

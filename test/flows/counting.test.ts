@@ -125,7 +125,7 @@ describe('storing flows', () => {
     const good = planOf(contract, { a: {} })
     await expect(enqueueFlows(db, [good, clash])).rejects.toThrow('duplicate key')
     expect(await getFlow(db, good.id)).toBeUndefined()
-    const summaries = await listFlows(db, { limit: 200, name: 'test', isOpen: true })
+    const { flows: summaries } = await listFlows(db, { limit: 200, name: 'test', isOpen: true })
     expect(summaries.filter(({ id }) => plans.some((plan) => plan.id === id))).toHaveLength(20)
     expect(summaries.find(({ id }) => id === twice.id)).toMatchObject({
       state: 'open',

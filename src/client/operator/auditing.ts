@@ -138,6 +138,8 @@ const refusalCodes: readonly ErrorCode[] = [
   'limit-not-found',
   'breaker-not-found',
   'operation-not-found',
+  'flow-not-found',
+  'flow-ended',
   'invalid-input',
   'contract-mismatch',
   'too-many-matches',

@@ -8,6 +8,7 @@ import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-
 import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
 import type { When } from '../jobs/job-verbs.ts'
 import type { SignalRequest, SignalResult } from '../jobs/signals.ts'
+import type { CancelFlowOptions } from '../flows/flow-verbs.ts'
 import { checkId } from '../job-id.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { PausedPart, PauseOptions } from '../pause-options.ts'
@@ -164,6 +165,18 @@ function verbsOf(config: AuditConfig<ClientParts>) {
           schedules.backfill(name, range),
         { noted: ['from', 'to'] },
       ),
+    },
+    /** Flows; each change gets an audit entry. */
+    flows: {
+      /** Cancels a flow: what has not started ends, what runs is asked to stop. */
+      cancel: on(
+        'flow.cancel',
+        ({ flows, reason }, id: string, options: Pick<CancelFlowOptions, 'expect'> = {}) =>
+          flows.cancel(id, { ...options, reason }),
+        { unnoted: ['expect'] },
+      ),
+      /** Makes the dead jobs of a flow ready again. */
+      replay: on('flow.replay', ({ flows }, id: string) => flows.replay(id)),
     },
     limits: limitVerbs(config),
     /** Breakers; each change gets an audit entry. */

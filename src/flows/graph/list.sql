@@ -1,12 +1,18 @@
 -- Flows, the newest first, with the sums of their nodes. :before is the id of the last one of the page before.
+--
+-- A name or a type has no index: they are looked for among 50,000 flows (graph/window-end.sql says where the next page begins).
 select flow.id, flow.type, flow.name, flow.parent_id as "parentId", flow.created_at as "createdAt", flow.ended_at as "endedAt",
        flow.unique_key as "uniqueKey", flow.cancel_at as "cancelAt", flow.cancel_reason as "cancelReason",
        sums.total, sums.remaining, sums.succeeded, sums.dead, sums.cancelled, sums."isHeld"
   from (select *
-          from stint.flow
-         where id < :before::uuid
-           and (:name::text is null or name = :name::text)
-           and (not :isOpen::boolean or ended_at is null)
+          from (select *
+                  from stint.flow
+                 where id < :before::uuid
+                   and (not :isOpen::boolean or ended_at is null)
+                 order by id desc
+                 limit 50000) as latest
+         where (:name::text is null or name = :name::text)
+           and (:type::text is null or type = :type::text)
          order by id desc
          limit :limit::integer) as flow
  cross join lateral (

@@ -1,18 +1,24 @@
+import { lastUuid } from '../../core/uuid.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
+import { windowEndSql } from './window-end.sql.ts'
 
 /**
  * `held`: no job of it can start, because what waits for a dead job waits for its replay. `cancelled`: from the moment that
  * it is asked for; its running jobs may still have to stop.
  */
-export type FlowState = 'open' | 'held' | 'ended' | 'cancelled'
+export type FlowState = (typeof flowStates)[number]
+export const flowStates = ['open', 'held', 'ended', 'cancelled'] as const
+
+export const flowTypes = ['flow', 'children'] as const
+/** `children`: the jobs that the handler of the job `parentId` made. */
+export type FlowType = (typeof flowTypes)[number]
 
 interface FlowRow {
   id: string
-  /** `children`: the jobs that the handler of the job `parentId` made. */
-  type: 'flow' | 'children'
+  type: FlowType
   name: string
   parentId: string | null
   uniqueKey: string | null
@@ -60,6 +66,7 @@ export async function getFlow(db: Queryable, id: string): Promise<Flow | undefin
 
 export interface ListFlowsRequest {
   name?: string | undefined
+  type?: FlowType | undefined
   /** Only flows that have not ended. */
   isOpen?: boolean | undefined
   /** The id of the last flow of the page before. */
@@ -67,12 +74,31 @@ export interface ListFlowsRequest {
   limit: number
 }
 
-/** A page of flows, the newest first. */
-export function listFlows(
+export interface FlowPage {
+  /** The newest first. */
+  flows: FlowSummary[]
+  /**
+   * Where the next page begins; undefined when there is no more. A page with few or no flows and a `next` looked through
+   * 50,000 flows and found no more that match.
+   */
+  next: string | undefined
+}
+
+/** A page of flows. */
+export async function listFlows(
   db: Queryable,
-  { name, isOpen = false, before = 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit }: ListFlowsRequest,
-): Promise<FlowSummary[]> {
-  return run(db, listSql, { name: name ?? null, isOpen, before, limit }, toSummary)
+  { name, type, isOpen = false, before = lastUuid, limit }: ListFlowsRequest,
+): Promise<FlowPage> {
+  const request = { isOpen, before }
+  const found = await run(
+    db,
+    listSql,
+    { ...request, name: name ?? null, type: type ?? null, limit: limit + 1 },
+    toSummary,
+  )
+  if (found.length > limit) return { flows: found.slice(0, limit), next: found[limit - 1]?.id }
+  const [next] = await run(db, windowEndSql, request, ({ id }: { id: string }) => id)
+  return { flows: found, next }
 }
 
 type StoredFlow = FlowRow & { cancelAt: Date | null }
