@@ -8,6 +8,7 @@ export type { GetOptions } from './client/calls.ts'
 export type { SignalOptions, SignalResult } from './client/jobs/signals.ts'
 export type { StepsOptions } from './client/jobs/steps-options.ts'
 export type { JobStep } from './flows/steps/job-steps.ts'
+export type { ParkedJob, StepCall } from './flows/steps/parked-job.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
 export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
 export type { DoctorOptions } from './client/doctor-options.ts'
@@ -17,6 +18,7 @@ export type {
   ListFlowsOptions,
   ReplayedFlow,
 } from './client/flows/flow-verbs.ts'
+export type { FlowGraph, FlowMember, GraphNode } from './flows/graph/members.ts'
 export type {
   Flow,
   FlowNode,
@@ -164,7 +166,7 @@ export type { AuditEntry, AuditPage, Origin } from './operations/audit/audit.ts'
 export type { Actor } from './client/operator/actor.ts'
 export type { Expect } from './client/operator/act.ts'
 export type { Audit, ListAuditOptions } from './client/operator/audit.ts'
-export type { When } from './client/jobs/job-verbs.ts'
+export type { ResumeOptions, When } from './client/jobs/job-verbs.ts'
 export type {
   ListOperationJobsOptions,
   ListOperationsOptions,

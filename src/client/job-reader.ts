@@ -9,6 +9,8 @@ import { get } from '../jobs/get.ts'
 import { checkWords } from '../jobs/search/check-words.ts'
 import { findJobs, search } from '../jobs/search/search.ts'
 import type { SearchPage } from '../jobs/search/search.ts'
+import { readParked } from '../flows/steps/parked-job.ts'
+import type { ParkedJob } from '../flows/steps/parked-job.ts'
 import { readJobSteps } from '../flows/steps/job-steps.ts'
 import type { JobStep } from '../flows/steps/job-steps.ts'
 import { why } from '../limits/why/why.ts'
@@ -118,6 +120,12 @@ export class JobReader {
     checkId(id)
     const request = resolveStepsOptions(id, options)
     return (await this.#calls.send((db) => readJobSteps(db, request))) ?? missingJob(id)
+  }
+
+  /** Why a job is parked: its handler asked for other steps than those that are recorded. Undefined if it is not parked. */
+  async parked(id: string): Promise<ParkedJob | undefined> {
+    checkId(id)
+    return this.#calls.send((db) => readParked(db, id))
   }
 
   /** What a job's handler logged, in order. Pass the last line as `after` to get the lines after it. */

@@ -1,5 +1,6 @@
 import type { Job } from '../core/job.ts'
-import type { BlobConfig, JobHint } from '../jobs/new/new-job.ts'
+import type { BlobConfig } from '../jobs/new/new-job.ts'
+import type { Hint } from '../jobs/wake-up/hint.ts'
 import type { Announcer } from '../jobs/wake-up/announcer.ts'
 import { Breakers } from './breakers.ts'
 import type { Calls } from './calls.ts'
@@ -37,7 +38,7 @@ export function partsOn(
   const onReady = (job: Job): void => {
     announce(job, announcer)
   }
-  const onStored = (hints: Iterable<JobHint>): void => {
+  const onStored = (hints: Iterable<Hint>): void => {
     announcer.stored(new Set(hints))
   }
   const onRules = (): void => {

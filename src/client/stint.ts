@@ -32,7 +32,7 @@ import type { ErrorGroups } from './dead/error-groups.ts'
 import type { FlowVerbs } from './flows/flow-verbs.ts'
 import { Waiter } from './follow/waiter.ts'
 import { JobReader } from './job-reader.ts'
-import type { JobVerbs, When } from './jobs/job-verbs.ts'
+import type { JobVerbs, ResumeOptions, When } from './jobs/job-verbs.ts'
 import type { Limits } from './limits.ts'
 import { Listener } from './listener.ts'
 import { Operations } from './operations/operations.ts'
@@ -220,6 +220,14 @@ export class Stint<Tx = PgTransaction> extends JobReader {
   /** Changes the priority of a job that is not running. */
   async reprioritize(id: string, priority: number): Promise<Job> {
     return this.#jobs.reprioritize(id, priority)
+  }
+
+  /**
+   * Lets a job that is parked, because its handler asked for other steps than those that are recorded, run at once. With
+   * `accept` the new code goes on: it gets the results of the recorded steps that it asks for, and the others are ignored.
+   */
+  async resume(id: string, options?: ResumeOptions): Promise<Job> {
+    return this.#jobs.resume(id, options)
   }
 
   /**

@@ -99,8 +99,9 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
--- Workers write the records of steps, and take signals.
+-- Workers write the records of steps, and take signals. An operator reads the records, and accepts new code for a parked job.
 grant select, insert, update, delete on stint.step, stint.signal to stint_worker;
+grant select, update (beside), delete on stint.step to stint_operator;
 grant execute on function stint.mail_lock(uuid) to stint_worker;
 grant execute on function stint.is_awaited(jsonb, text, jsonb) to stint_worker;
 grant execute on function stint.suspend(jsonb, uuid) to stint_worker;

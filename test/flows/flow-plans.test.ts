@@ -7,10 +7,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { burySql } from '../../src/flows/endings/bury.sql.ts'
 import { countSql } from '../../src/flows/endings/count.sql.ts'
 import { endSql } from '../../src/flows/endings/end.sql.ts'
+import { deadResourcesSql } from '../../src/flows/graph/dead-resources.sql.ts'
+import { getSql } from '../../src/flows/graph/get.sql.ts'
+import { listSql } from '../../src/flows/graph/list.sql.ts'
+import { membersSql } from '../../src/flows/graph/members.sql.ts'
+import { replayMembersSql } from '../../src/flows/graph/replay-members.sql.ts'
+import { resourcesSql } from '../../src/flows/graph/resources.sql.ts'
 import { cancelMembersSql } from '../../src/flows/upkeep/cancel-members.sql.ts'
 import { lookSql } from '../../src/flows/upkeep/look.sql.ts'
 import { stuckFlowsSql } from '../../src/flows/upkeep/stuck-flows.sql.ts'
 import { wakeWatchersSql } from '../../src/flows/upkeep/wake-watchers.sql.ts'
+import { lastUuid } from '../../src/core/uuid.ts'
 import { firstId } from '../../src/flows/upkeep/upkeep.ts'
 import { replaySql } from '../../src/operations/execute/replay.sql.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -58,6 +65,7 @@ beforeAll(async () => {
   )
   const list = async (text: string): Promise<string> =>
     (await db.query<{ list: string }>(`select (array(${text}))::text as list`)).rows[0]?.list ?? ''
+  const [{ id: one } = { id: '' }] = (await db.query<{ id: string }>('select id from made where n = 7')).rows
   const batch = {
     ids: await list(`select id from stint.job where state = 'running' order by id limit 500`),
     leaseIds: `{${lease}}`,
@@ -91,6 +99,21 @@ beforeAll(async () => {
       params: { ids: await list('select id from stint.dead order by id limit 500'), asOf: '2100-01-01' },
       of: 500,
     },
+    // A page of flows, a flow, the jobs of its small nodes, and who may see it.
+    list: {
+      statement: listSql,
+      params: { before: lastUuid, isOpen: false, name: null, type: 'flow', limit: 51 },
+      of: 51,
+    },
+    get: { statement: getSql, params: { id: one }, of: 1 },
+    members: { statement: membersSql, params: { id: one, nodes: '{0,2}', limit: 1_000 }, of: 1 },
+    resources: {
+      statement: resourcesSql,
+      params: { ids: await list('select id from made limit 20') },
+      of: 20,
+    },
+    'replay of a flow': { statement: replayMembersSql, params: { id: one }, of: 1 },
+    'who may replay a flow': { statement: deadResourcesSql, params: { id: one }, of: 1 },
     look: { statement: lookSql, params: { after: firstId }, of: 500 },
     'wake-watchers': { statement: wakeWatchersSql, params: {}, of: 500 },
     'cancel-members': { statement: cancelMembersSql, params: { after: firstId }, of: 500 },

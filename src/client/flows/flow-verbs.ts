@@ -9,6 +9,8 @@ import {
 import { isUuid } from '../../core/uuid.ts'
 import { cancelFlow, replayFlow } from '../../flows/graph/act.ts'
 import type { ReplayedMember } from '../../flows/graph/act.ts'
+import { readDeadResources, readGraph, readResources } from '../../flows/graph/members.ts'
+import type { FlowGraph, MemberResource } from '../../flows/graph/members.ts'
 import { flowStates, flowTypes, getFlow, listFlows } from '../../flows/graph/read.ts'
 import type { Flow, FlowPage, FlowState, FlowType } from '../../flows/graph/read.ts'
 import type { JobHint } from '../../jobs/new/new-job.ts'
@@ -77,6 +79,22 @@ export class FlowVerbs {
   async get(id: string): Promise<Flow | undefined> {
     checkFlowId(id)
     return this.#calls.send((db) => getFlow(db, id))
+  }
+
+  /** The same with the jobs of each node; nodes of more than 50 jobs have only their counts. */
+  async graph(id: string): Promise<FlowGraph | undefined> {
+    checkFlowId(id)
+    return this.#calls.send((db) => db.transaction((tx) => readGraph(tx, id)))
+  }
+
+  /** @internal The queues, kinds and keys of the jobs of flows; undefined for a flow that is too large to look through. */
+  async resources(ids: readonly string[]): Promise<Map<string, MemberResource[] | undefined>> {
+    return ids.length === 0 ? new Map() : this.#calls.send((db) => readResources(db, ids))
+  }
+
+  /** @internal The same of the dead jobs that a replay concerns. */
+  async deadResources(id: string): Promise<MemberResource[]> {
+    return this.#calls.send((db) => readDeadResources(db, id))
   }
 
   /**

@@ -1,7 +1,9 @@
 import { priorityOption } from '../../contracts/define-job.ts'
 import type { Duration } from '../../core/duration.ts'
+import { StintError } from '../../core/errors.ts'
 import type { Job } from '../../core/job.ts'
-import { durationOption, invalidOption } from '../../core/options.ts'
+import { booleanOption, durationOption, invalidOption, rejectUnknown } from '../../core/options.ts'
+import { resumeParked } from '../../flows/steps/parked-job.ts'
 import { timeOption } from '../../jobs/new/enqueue-options.ts'
 import { reprioritize } from '../../jobs/change/reprioritize.ts'
 import { reschedule } from '../../jobs/change/reschedule.ts'
@@ -13,7 +15,12 @@ import type { CancelOptions } from './cancel.ts'
 /** When a job runs: at a time, or after a delay. */
 export type When = { runAt: Date | string } | { delay: Duration }
 
-/** The changes of one live job: `stint.cancel()`, `reschedule()`, `reprioritize()` and `update()`. */
+export interface ResumeOptions {
+  /** Go on with the new code: recorded steps that it does not ask for are ignored. @default false */
+  accept?: boolean | undefined
+}
+
+/** The changes of one live job: `stint.cancel()`, `reschedule()`, `reprioritize()` and `resume()`. */
 export class JobVerbs {
   readonly #calls: Calls
   /** Called with each job that may run at another time or with another priority. */
@@ -39,6 +46,23 @@ export class JobVerbs {
     const job = await this.#calls.changed(id, isDone)
     this.#onMoved(job)
     return job
+  }
+
+  async resume(id: string, options: ResumeOptions = {}): Promise<Job> {
+    checkId(id)
+    const { accept = false, ...rest } = options
+    rejectUnknown('resume()', rest, ['accept'])
+    const request = { id, accept: booleanOption('accept', accept) }
+    const isDone = await this.#calls.write((db) => resumeParked(db, request), { isDone: Boolean })
+    const job = await this.#calls.find(id)
+    if (!isDone)
+      throw new StintError(
+        'state-changed',
+        `Job ${id} of '${job.kind}' is ${job.state} and not parked: only a job that is parked because its steps have changed can be resumed.`,
+        { jobIds: [id], current: job },
+      )
+    this.#onMoved(job)
+    return this.#calls.withInputIfThere(job)
   }
 
   async reprioritize(id: string, priority: number): Promise<Job> {

@@ -74,13 +74,19 @@ export function auditing<Parts>({ actor, calls, partsOn, refusals }: AuditConfig
     const known = [...noted, ...unnoted, ...(isOnJob ? ['expect'] : []), 'reason']
     const unknown = pick(options, (name) => !known.includes(name))
     rejectUnknown(action, unknown, known)
-    const { reason, expect, ...own } = options
+    const { reason, expect, ...others } = options
+    // Only the state of a job is compared here; other verbs compare their own.
+    const own = isOnJob || expect === undefined ? others : { ...others, expect }
     const { target, after } = describe?.(first as never) ?? {
       target: isOnJob ? jobId(first) : nameOf(first),
       after: noted.length === 0 ? null : pick(own, (name) => noted.includes(name)),
     }
     const entry = entryOf(actor, { action, target, reason, after })
-    const act = new Act({ entry, jobId: isOnJob ? target : undefined, expect: resolveExpect(expect) })
+    const act = new Act({
+      entry,
+      jobId: isOnJob ? target : undefined,
+      expect: isOnJob ? resolveExpect(expect) : undefined,
+    })
     return notingRefusal({ act, refusals }, async () => {
       const parts = { ...partsOn(calls.notedAs(act)), reason }
       const result = await run(parts, ...([first, own] as unknown as Args))

@@ -6,7 +6,7 @@ import type { SignalContract } from '../../contracts/signal.ts'
 import { asSchedule } from '../../schedules/rules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-schedule.ts'
 import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
-import type { When } from '../jobs/job-verbs.ts'
+import type { ResumeOptions, When } from '../jobs/job-verbs.ts'
 import type { SignalRequest, SignalResult } from '../jobs/signals.ts'
 import type { CancelFlowOptions } from '../flows/flow-verbs.ts'
 import { checkId } from '../job-id.ts'
@@ -75,6 +75,10 @@ function verbsOf(config: AuditConfig<ClientParts>) {
     /** Moves a job that waits to another time. */
     reschedule: onJob('job.reschedule', ({ jobs }, id, when: When) => jobs.reschedule(id, when), {
       noted: ['runAt', 'delay'],
+    }),
+    /** Lets a parked job run at once; with `accept`, recorded steps that the new code does not ask for are ignored. */
+    resume: onJob('job.resume', ({ jobs }, id, options: ResumeOptions = {}) => jobs.resume(id, options), {
+      noted: ['accept'],
     }),
     /** Changes the priority of a job that is not running. */
     reprioritize: onJob(

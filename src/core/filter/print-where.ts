@@ -20,6 +20,8 @@ export function printWhere(where: Where): string {
     ...list('correlation', where.correlations, printText),
     ...list('reason', where.reasons, printText),
     ...list('priority', where.priorities),
+    ...list('flow', where.flows),
+    ...list('waiting', where.waiting),
     ...(where.olderMs === undefined ? [] : [`age>${printDuration(where.olderMs)}`]),
     ...(where.youngerMs === undefined ? [] : [`age<${printDuration(where.youngerMs)}`]),
     ...Object.entries(where.search ?? {})

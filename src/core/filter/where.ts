@@ -36,9 +36,17 @@ export interface Where {
   readonly youngerMs?: number | undefined
   /** Search words by name, as the contract made them of the input. */
   readonly search?: Readonly<Record<string, readonly string[]>> | undefined
+  /** The jobs of flows. */
+  readonly flows?: readonly string[] | undefined
+  /** What waiting jobs wait for. */
+  readonly waiting?: readonly Awaited[] | undefined
   readonly isDiscarded?: true | undefined
   readonly isReplaced?: true | undefined
 }
+
+/** What a waiting job may wait for; `flow`: earlier jobs of its flow, `parked`: code that fits its recorded steps. */
+export const awaited = ['signal', 'time', 'job', 'children', 'flow', 'parked'] as const
+export type Awaited = (typeof awaited)[number]
 
 /** What is wrong with a filter, and where; `message` is a whole sentence. */
 export interface WhereProblem {
@@ -109,7 +117,7 @@ class Refused extends Error {
 
 const names = [
   ...['id', 'state', 'queue', 'kind', 'key', 'error', 'worker', 'correlation', 'reason', 'priority'],
-  ...['age', 'is', 'input.'],
+  ...['flow', 'waiting', 'age', 'is', 'input.'],
 ]
 const mostValues = 100
 
@@ -150,6 +158,12 @@ function take(draft: Draft, token: Token): void {
       return
     case 'priority':
       draft.priorities = [...new Set(each(token, isPriority, 'a priority: -100 to 100').map(Number))]
+      return
+    case 'flow':
+      draft.flows = each(token, isUuid, 'a whole flow id').map((id) => id.toLowerCase())
+      return
+    case 'waiting':
+      draft.waiting = each(token, isAwaited, `what a job waits for: ${awaited.join(', ')}`, awaited)
       return
     case 'age>':
       draft.olderMs = durationIn(token)
@@ -272,6 +286,10 @@ function isFingerprint(value: string): value is string {
 
 function isPriority(value: string): value is string {
   return /^-?\d{1,3}$/.test(value) && Math.abs(Number(value)) <= priorityRange.max
+}
+
+function isAwaited(value: string): value is Awaited {
+  return (awaited as readonly string[]).includes(value)
 }
 
 function isFlag(value: string): value is 'discarded' | 'replaced' {

@@ -1,3 +1,4 @@
+import { FarTime } from '../../core/far-time.ts'
 import { lastUuid } from '../../core/uuid.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
@@ -26,6 +27,8 @@ interface FlowRow {
   /** When its last node was complete; null until then. */
   endedAt: Date | null
   cancelReason: string | null
+  /** What is wrong with its rows; another role wrote them. */
+  broken: string[]
 }
 
 /** How many jobs of a node, or of a whole flow, have ended, and how. */
@@ -38,6 +41,8 @@ export interface JobCounts {
 }
 
 export interface FlowNode extends JobCounts {
+  /** Its number in the database. */
+  node: number
   name: string
   /** Edges that must still fire before its jobs may start. */
   needs: number
@@ -101,18 +106,49 @@ export async function listFlows(
   return { flows: found, next }
 }
 
-type StoredFlow = FlowRow & { cancelAt: Date | null }
-
+type StoredFlow = Omit<FlowRow, 'broken'> & { cancelAt: Date | null }
 function toFlow({ cancelAt, nodes, ...row }: StoredFlow & { nodes: FlowNode[] | null }): Flow {
-  const all = nodes ?? []
+  const stored = nodes ?? []
+  const indexes = new Map(stored.map(({ node }, index) => [node, index]))
+  const all = stored.map(({ onSucceeded, onEnded, onDead, ...one }) => ({
+    ...one,
+    onSucceeded: known(onSucceeded, indexes),
+    onEnded: known(onEnded, indexes),
+    onDead: known(onDead, indexes),
+  }))
   const isHeld =
     all.some(({ dead, isComplete }) => dead > 0 && !isComplete) &&
     !all.some(({ remaining, needs }) => remaining > 0 && needs <= 0)
-  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld), nodes: all }
+  const broken = [
+    ...brokenTimes(row),
+    ...(all.length === 0 ? ['it has no nodes'] : []),
+    ...all.filter(isMiscounted).map(({ name }) => `the counts of node '${name}' do not add up`),
+  ]
+  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld), nodes: all, broken }
 }
 
-function toSummary({ cancelAt, isHeld, ...row }: StoredFlow & JobCounts & { isHeld: boolean }): FlowSummary {
-  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld) }
+/** Edges to nodes that do not exist lead nowhere. An array of Postgres may have any depth, and null in it. */
+function known(edges: readonly unknown[], indexes: ReadonlyMap<unknown, number>): number[] {
+  const targets = edges.flat(6).flatMap((node) => indexes.get(node) ?? [])
+  return [...new Set(targets)]
+}
+
+function isMiscounted({ total, remaining, succeeded, dead, cancelled }: JobCounts): boolean {
+  const isNegative = Math.min(remaining, succeeded, dead, cancelled) < 0
+  return isNegative || remaining + succeeded + dead + cancelled !== total
+}
+
+function brokenTimes({ createdAt, endedAt }: Pick<StoredFlow, 'createdAt' | 'endedAt'>): string[] {
+  return Object.entries({ createdAt, endedAt }).flatMap(([name, time]) =>
+    time instanceof FarTime ? [`${name} is ${time.stored}`] : [],
+  )
+}
+
+type StoredSummary = StoredFlow & JobCounts & { isHeld: boolean; isBroken: boolean }
+
+function toSummary({ cancelAt, isHeld, isBroken, ...row }: StoredSummary): FlowSummary {
+  const broken = [...brokenTimes(row), ...(isBroken ? ['the counts of its nodes do not add up'] : [])]
+  return { ...row, state: stateOf({ ...row, cancelAt }, isHeld), broken }
 }
 
 function stateOf({ endedAt, cancelAt }: StoredFlow, isHeld: boolean): FlowState {

@@ -1,5 +1,5 @@
 -- Make the dead jobs of a flow live again, and those of the flows that these had made, as jobs/dead/replay.sql does for one.
--- The deepest are the first of the 10,000 that one call takes: a parent that died of its children comes after them.
+-- The deepest are the first of the 10,000 that one call takes: a parent that died of its children comes after them. One by one (offset 0): a join could be planned as a scan of all flows.
 with recursive found (id, depth) as (
   select id, 0
     from stint.dead
@@ -9,11 +9,15 @@ with recursive found (id, depth) as (
   union all
   select dead.id, found.depth + 1
     from found
-    join stint.flow on flow.parent_id = found.id
-    join stint.dead on dead.flow_id = flow.id
+   cross join lateral (select id from stint.flow where parent_id = found.id offset 0) as made
+   cross join lateral (
+           select id
+             from stint.dead
+            where flow_id = made.id
+              and discarded_at is null
+              and replaced_by is null
+           offset 0) as dead
    where found.depth < 20
-     and dead.discarded_at is null
-     and dead.replaced_by is null
 ), back as (
   delete from stint.dead
    where id = any(array(

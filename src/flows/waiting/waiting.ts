@@ -1,5 +1,6 @@
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
+import type { StepCall } from '../steps/parked-job.ts'
 import type { StepKey } from '../steps/steps.ts'
 import { sendSignalSql } from './send-signal.sql.ts'
 import { suspendSql } from './suspend.sql.ts'
@@ -9,7 +10,7 @@ import { takeSignalSql } from './take-signal.sql.ts'
 export interface Waits {
   signals?: readonly AwaitedSignal[]
   /** Its handler asked for other steps than those that are recorded. */
-  parked?: { reason: string; tries: number }
+  parked?: { reason: string; tries: number; asked: StepCall; recorded?: StepCall | undefined }
   /** It waits for a time. */
   sleep?: true
 }

@@ -7,6 +7,7 @@ and (:workers::uuid[] is null or worker_id = any(:workers::uuid[]))
 and (:correlations::text[] is null or coalesce(correlation_id, id::text) = any(:correlations::text[]))
 and (:reasons::text[] is null or reason = any(:reasons::text[]))
 and (:priorities::integer[] is null or priority = any(:priorities::integer[]))
+and (:flows::uuid[] is null or flow_id = any(:flows::uuid[]))
 and (:madeBefore::timestamptz is null or created_at < :madeBefore::timestamptz)
 and (:madeAfter::timestamptz is null or created_at > :madeAfter::timestamptz)
 and (:asOf::timestamptz is null

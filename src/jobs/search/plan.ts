@@ -2,7 +2,16 @@ import { firstUuid, lastUuid, uuidTime } from '../../core/uuid.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { filterOf } from './search-filter.ts'
 import type { SearchFilter } from './search-filter.ts'
-import { byCorrelation, byDeadIndex, byIds, byLiveIndex, byWindow, tableStates } from './sources.ts'
+import {
+  byCorrelation,
+  byDeadIndex,
+  byFlow,
+  byIds,
+  onlyWaiting,
+  byLiveIndex,
+  byWindow,
+  tableStates,
+} from './sources.ts'
 import type { Source, Table } from './sources.ts'
 
 /** An id says when it was made by its producer's clock, which may be wrong by so much. */
@@ -23,6 +32,16 @@ interface PlanRequest {
  */
 export async function planOf(
   db: Queryable,
+  request: PlanRequest,
+): Promise<{ sources: Source[]; upTo: string }> {
+  const { waiting } = request.where
+  const plan = await planWithoutWaits(db, request)
+  if (waiting === undefined) return plan
+  return { ...plan, sources: plan.sources.map((source) => onlyWaiting(db, source, waiting)) }
+}
+
+async function planWithoutWaits(
+  db: Queryable,
   { where, asOf, now = new Date(0), isByWindow }: PlanRequest,
 ): Promise<{ sources: Source[]; upTo: string }> {
   const filter = filterOf(where, { now, asOf })
@@ -32,6 +51,10 @@ export async function planOf(
   const bounds = { ...filter, from }
   if (where.ids !== undefined) return { sources: [byIds(db, where.ids, bounds)], upTo }
   const tables = tablesOf(where)
+  if (where.flows !== undefined && !isByWindow) {
+    const source = await byFlow(db, where.flows, { ...bounds, tables })
+    if (source !== undefined) return { sources: [source], upTo }
+  }
   if (isByWindow) return { sources: [byWindow(db, tables, bounds)], upTo }
   const sources: Source[] = []
   const windowed: Table[] = []
@@ -60,6 +83,7 @@ export function tablesOf(where: SearchFilter): Table[] {
     where.isReplaced !== undefined
   return (['live', 'finished', 'dead'] as const).filter((table) => {
     if (isDeadOnly && table !== 'dead') return false
+    if (where.waiting !== undefined && table !== 'live') return false
     // Live jobs have no reason.
     if (where.reasons !== undefined && table === 'live') return false
     return where.states === undefined || where.states.some((state) => tableStates[table].includes(state))

@@ -1,4 +1,4 @@
-import type { Where } from '../../core/filter/where.ts'
+import type { Awaited, Where } from '../../core/filter/where.ts'
 
 /** What a search can look for: what a filter in words says, and what only the typed options of list() and dead.list() say. */
 export interface SearchFilter extends Where {
@@ -25,6 +25,7 @@ export function filterOf(
   correlations: readonly string[] | null
   reasons: readonly string[] | null
   priorities: readonly number[] | null
+  flows: readonly string[] | null
   madeBefore: Date | null
   madeAfter: Date | null
   asOf: Date | null
@@ -50,6 +51,7 @@ export function filterOf(
     correlations: where.correlations ?? null,
     reasons: where.reasons ?? null,
     priorities: where.priorities ?? null,
+    flows: where.flows ?? null,
     madeBefore: ago(where.olderMs),
     madeAfter: ago(where.youngerMs),
     asOf: asOf ?? null,
@@ -57,6 +59,16 @@ export function filterOf(
     replaced: where.isReplaced ?? (hidesReplaced ? false : null),
     words: words.length === 0 ? null : JSON.stringify(words),
   }
+}
+
+/** The member of stint.job.waits that says so. */
+export const waitsKeys: Readonly<Record<Awaited, string>> = {
+  signal: 'signals',
+  time: 'sleep',
+  job: 'jobs',
+  children: 'flows',
+  flow: 'node',
+  parked: 'parked',
 }
 
 /** `charge.*` is `charge.%`. */

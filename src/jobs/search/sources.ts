@@ -1,3 +1,4 @@
+import type { Awaited } from '../../core/filter/where.ts'
 import { StintError } from '../../core/errors.ts'
 import type { JobState, JobSummaryRow } from '../../core/job.ts'
 import { firstUuid } from '../../core/uuid.ts'
@@ -7,11 +8,15 @@ import { deadFingerprintsSql } from './dead-fingerprints.sql.ts'
 import { deadKindsSql } from './dead-kinds.sql.ts'
 import { searchCorrelationSql } from './search-correlation.sql.ts'
 import { searchDeadSql } from './search-dead.sql.ts'
+import { waitsKeys } from './search-filter.ts'
 import type { Filter, SearchFilter } from './search-filter.ts'
+import { flowSizeSql } from './flow-size.sql.ts'
+import { searchFlowSql } from './search-flow.sql.ts'
 import { searchIdsSql } from './search-ids.sql.ts'
 import { searchLiveQueuesSql } from './search-live-queues.sql.ts'
 import { searchLiveSql } from './search-live.sql.ts'
 import { searchWindowEndSql } from './search-window-end.sql.ts'
+import { waitingOfSql } from './waiting-of.sql.ts'
 import { searchWindowSql } from './search-window.sql.ts'
 
 /** Searches from one id downwards, that one included. */
@@ -38,6 +43,8 @@ const windowSize = 5_000
 const smallWindow = 500
 /** So many jobs of a state are collected and sorted. */
 const mostCollected = 5_000
+/** So many jobs of flows are collected and sorted. */
+const mostOfFlows = 20_000
 /** Kinds that a beginning (`charge.*`) may stand for and still be looked up one by one. */
 const mostValues = 50
 /** Error groups that a beginning may stand for. */
@@ -68,10 +75,10 @@ export async function byLiveIndex(
   where: SearchFilter,
   filter: Bounded,
 ): Promise<Source | undefined> {
-  // Only running jobs have a worker.
+  // Only waiting jobs wait for something, and only running jobs have a worker.
   const wanted =
     where.workers === undefined
-      ? where.states
+      ? (where.states ?? (where.waiting === undefined ? undefined : ['waiting' as const]))
       : (where.states ?? liveStates).filter((one) => one === 'running')
   const states = (wanted ?? (where.queues === undefined ? undefined : liveStates))?.filter((state) =>
     tableStates.live.includes(state),
@@ -111,6 +118,42 @@ export function byCorrelation(
     const request = { ...filter, correlations, ownIds, upTo, limit, most: mostCollected }
     const rows = await run(db, searchCorrelationSql, request, (row: JobSummaryRow) => row)
     return { rows, end: undefined, looked: rows.length }
+  }
+}
+
+/** The jobs of flows, by the indexes that each table has of them; undefined for flows of too many jobs. */
+export async function byFlow(
+  db: Queryable,
+  flows: readonly string[],
+  filter: Bounded & { tables: readonly Table[] },
+): Promise<Source | undefined> {
+  const [size = 0] = await run(
+    db,
+    flowSizeSql,
+    { flows, most: mostOfFlows },
+    ({ jobs }: { jobs: number }) => jobs,
+  )
+  if (size >= mostOfFlows) return undefined
+  return async ({ upTo, limit }) => {
+    const request = { ...filter, flows, upTo, limit, most: mostOfFlows }
+    const rows = await run(db, searchFlowSql, request, (row: JobSummaryRow) => row)
+    return { rows, end: undefined, looked: rows.length }
+  }
+}
+
+/**
+ * Those jobs of a source that wait for something of these sorts. What a job waits for may be a part of its input, so the view
+ * that viewers read does not have it, and it is looked up here.
+ */
+export function onlyWaiting(db: Queryable, source: Source, sorts: readonly Awaited[]): Source {
+  const keys = sorts.map((sort) => waitsKeys[sort])
+  return async ({ upTo }) => {
+    const found = await source({ upTo, limit: windowSize })
+    const ids = found.rows.map(({ id }) => id)
+    const waiting = new Set(await run(db, waitingOfSql, { ids, keys }, ({ id }: { id: string }) => id))
+    // A full window: there may be more right below the last row.
+    const end = found.rows.length >= windowSize ? found.rows.at(-1)?.id : found.end
+    return { ...found, end, rows: found.rows.filter(({ id }) => waiting.has(id)) }
   }
 }
 

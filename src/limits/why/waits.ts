@@ -13,7 +13,10 @@ const mostNamed = 5
  * What a waiting job waits for. `waits` is what the worker stored when the job gave back its slot; another role may have
  * written it, so it can have any shape. What a signal has to contain is not said: it may be a part of the input.
  */
-export function dependencies({ state, waits, flowId, runAt, asOf }: Facts, sees: Sees | undefined): Verdict {
+export function dependencies(
+  { state, waits, flowId, runAt, asOf }: Pick<Facts, 'state' | 'waits' | 'flowId' | 'runAt' | 'asOf'>,
+  sees: Sees | undefined,
+): Verdict {
   const ms = runAt.getTime() - asOf.getTime()
   // A wait whose time has come is over; `due` says who makes the job ready.
   if (state !== 'waiting' || ms <= 0) return holds

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StintError } from '../../../core/errors.ts'
 import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StoredError } from '../../../core/failures/stored-error.ts'
+import type { StepCall } from '../../../flows/steps/parked-job.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
 import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
@@ -306,8 +307,8 @@ export class Journal {
   async #ending(): Promise<Ending> {
     const calls = [...this.#calls]
     const stops = calls.flatMap(({ stop }) => stop ?? [])
-    const parked = stops.find(({ type }) => type === 'park')
-    if (parked?.type === 'park') return this.#parkedAs(parked.reason)
+    const parked = calls.find(({ stop }) => stop?.type === 'park')
+    if (parked?.stop?.type === 'park') return this.#parkedAs(parked, parked.stop.reason)
     if (stops.some(({ type }) => type === 'release'))
       return { type: 'released', reason: 'the worker drains: no further step begins' }
     for (const call of calls)
@@ -329,10 +330,16 @@ export class Journal {
     }
   }
 
-  async #parkedAs(reason: string): Promise<Ending> {
+  async #parkedAs(call: Call, reason: string): Promise<Ending> {
     const before = await this.#services.records.parkedTries(this.held.job.id)
     const untilMs = parkMs[Math.min(before, parkMs.length - 1)] ?? 0
-    const waits: Waits = { parked: { reason, tries: before + 1 } }
+    const recorded = this.#records.get(keyOf(call)) ?? this.unasked()
+    const waits: Waits = {
+      parked: {
+        ...{ reason, tries: before + 1, asked: nameOf(call) },
+        recorded: recorded === undefined ? undefined : nameOf(recorded),
+      },
+    }
     return { type: 'waiting', waits, untilMs, untilAt: undefined, reason: `step-changed: ${reason}` }
   }
 
@@ -378,6 +385,10 @@ export interface JournalServices {
 const maxBytes = 32 * 1024 * 1024
 /** How long a parked job waits before a worker tries again: rolling deployments heal by themselves. */
 const parkMs = [60_000, 300_000, 900_000, 3_600_000]
+
+function nameOf({ name, n, type }: StepCall): StepCall {
+  return { name, n, type }
+}
 
 function tooMany({ job }: HeldJob): StintError {
   return new StintError(
