@@ -31,9 +31,12 @@ Keep
   stint queue concurrency   change how many of its jobs running workers run at once
   stint worker list         live workers; pause, resume and drain them
 
-Flow
+Limits
   stint limit list          concurrency limits and rates; also get, set, clear, keys, key, penalise, delete
   stint breaker list        breakers of failing downstreams; also get, probe, open, close, reset
+
+Flows
+  stint flow list           jobs that start after other jobs; also get, graph, cancel, replay
 
 Schedule
   stint schedule list       schedules that enqueue jobs, and when each fires next
@@ -71,6 +74,7 @@ const commands = {
   queue: async (args) => (await import('./commands/queue.ts')).queue(args),
   limit: async (args) => (await import('./commands/limit.ts')).limit(args),
   breaker: async (args) => (await import('./commands/breaker.ts')).breaker(args),
+  flow: async (args) => (await import('./commands/flow.ts')).flow(args),
   schedule: async (args) => (await import('./commands/schedule.ts')).schedule(args),
   work: async (args) => (await import('./commands/work.ts')).work(args),
   dev: async (args) => (await import('./commands/dev.ts')).dev(args),

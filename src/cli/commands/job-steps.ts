@@ -2,7 +2,7 @@ import { checkedIds } from '../act.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { formatHelp, isJson, note, outputOption, say, sayJson } from '../output/output.ts'
-import { stepTable } from '../output/step-table.ts'
+import { parkedText, stepTable } from '../output/step-table.ts'
 
 const stepsHelp = `stint job steps ID    the steps of a job: state, tries, when, how long, and what each returned
 
@@ -25,8 +25,10 @@ export async function steps(args: readonly string[]): Promise<number> {
   return withStint(values, async (stint) => {
     const found = await stint.steps(id)
     if (asJson) return sayJson(found)
-    if (found.length > 0) return say(stepTable(found, new Date()))
-    note('no steps')
+    if (found.length > 0) say(stepTable(found, new Date()))
+    else note('no steps')
+    const parked = await stint.parked(id)
+    if (parked !== undefined) note(parkedText(parked, new Date()))
     return 0
   })
 }

@@ -27,6 +27,7 @@ import { bulkHelp, bulkOptions, operate } from '../operate.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 import { discard, replay, restore } from './dead.ts'
+import { resume } from './job-resume.ts'
 import { signal } from './job-signal.ts'
 import { steps } from './job-steps.ts'
 import { why, whyTwice } from './job-why.ts'
@@ -36,6 +37,7 @@ stint job get           details of one job
 stint job why           why a job does not run
 stint job why-twice     why a job ran more than once
 stint job steps         the steps of a job, and what each returned
+stint job resume        let parked jobs run: their handlers ask for other steps than are recorded
 stint job signal        send a signal to a job that waits for it
 stint job cancel        cancel jobs; running jobs are asked to stop
 stint job run-now       run scheduled and retrying jobs now
@@ -60,7 +62,7 @@ ${databaseHelp}
 
 States: ${jobStates.join(', ')}.
 A call reads at most 50,000 jobs; a page may be empty and still have a cursor to continue with.
-Filters: id state queue kind key error worker correlation reason priority age> age< input.<name> is:discarded
+Filters: id state queue kind key error worker correlation reason priority flow waiting age> age< input.<name> is:discarded
 is:replaced. A job must match all filters; commas separate alternative values; quote a value with spaces.
 
 Examples
@@ -361,6 +363,7 @@ export const job = nounOf(help, {
   'why-twice': whyTwice,
   steps,
   signal,
+  resume,
   cancel,
   'run-now': runNow,
   reschedule,

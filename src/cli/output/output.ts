@@ -62,6 +62,11 @@ export type Cell = string | Styled
 /** The head of a column; a leading `>` aligns the column to the right, for numbers. */
 export type Head = string
 
+/** The characters of a line; output that goes elsewhere has no end of a line. */
+export function terminalWidth(): number {
+  return process.stdout.isTTY ? process.stdout.columns : Infinity
+}
+
 export interface Fit {
   /** Heads of columns that may be left out in a narrow terminal, the least needed first. */
   spare?: readonly string[]
@@ -78,7 +83,7 @@ export function table(
   rows: readonly (readonly Cell[])[],
   { spare = [], indent = 0 }: Fit = {},
 ): string {
-  const width = (process.stdout.isTTY ? process.stdout.columns : Infinity) - indent
+  const width = terminalWidth() - indent
   let columns = heads.map((head, index) =>
     columnOf(head, cellsOf(rows, index), index === heads.length - 1 ? leastOfLast : leastOfOthers),
   )

@@ -1,6 +1,7 @@
 import { FarTime } from '../../core/far-time.ts'
 import type { JobStep } from '../../flows/steps/job-steps.ts'
-import { moment, relative, span } from './format.ts'
+import type { ParkedJob } from '../../flows/steps/parked-job.ts'
+import { moment, oneLine, relative, span } from './format.ts'
 import { table } from './output.ts'
 
 export function stepTable(steps: readonly JobStep[], now: Date): string {
@@ -12,6 +13,12 @@ export function stepTable(steps: readonly JobStep[], now: Date): string {
     ...[tookOf(step), endOf(step, now)],
   ])
   return table(heads, rows, { spare: ['TYPE', 'WHEN'] })
+}
+
+/** Why the job is parked, and what to do. */
+export function parkedText({ reason, tries, nextTryAt }: ParkedJob, now: Date): string {
+  const often = tries > 1 ? ` (${tries} times)` : ''
+  return `parked${often}: ${oneLine(reason, 500)}; tried again ${relative(nextTryAt, now)}, or now: stint job resume`
 }
 
 function tookOf({ startedAt, endedAt }: JobStep): string {
