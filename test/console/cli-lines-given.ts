@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { plantBreaker } from '../support/planted-breaker.ts'
+import { park, plantFlow } from '../support/planted-flow.ts'
 import { newName } from '../support/workers.ts'
 import type { Scene } from '../support/workers.ts'
 import { mail } from './cli-lines-scene.ts'
@@ -13,6 +14,10 @@ export interface Givens {
   limit: (given?: { isOverridden?: boolean; key?: string }) => Promise<string>
   rate: () => Promise<string>
   errorGroup: (given?: { isIgnored?: boolean }) => Promise<string>
+  /** A flow with a job that is ready, and one that is dead. */
+  flow: () => Promise<string>
+  /** A job that is parked because its steps have changed. */
+  parked: () => Promise<string>
   worker: (given?: { isPaused?: boolean }) => Promise<string>
   /** The state that a person ordered for a live worker, or null. */
   wantedOf: (worker?: string) => Promise<string | null>
@@ -62,6 +67,20 @@ export function givenIn(scene: Scene): Givens {
       )
       if (isIgnored) await scene.stint.errors.ignore(group)
       return group
+    },
+
+    async flow() {
+      const nodes = [
+        { name: 'first', jobs: ['ready'] as const },
+        { name: 'second', jobs: ['dead'] as const },
+      ]
+      return (await plantFlow(scene.db, { ...mail, name: newName('flow'), nodes })).id
+    },
+
+    async parked() {
+      const { id } = await scene.stint.enqueue(mail, null)
+      await park(scene.db, id)
+      return id
     },
 
     async worker({ isPaused = false } = {}) {

@@ -13,7 +13,7 @@ import { call, openConsole, tokens } from './scene.ts'
 
 const scene = workerScene()
 const { type, workOn, jobThat, stateOf } = commandLinesIn(scene)
-const { schedule, breaker, limit, rate, errorGroup, worker, wantedOf } = givenIn(scene)
+const { schedule, breaker, limit, rate, errorGroup, flow, parked, worker, wantedOf } = givenIn(scene)
 
 async function trashed(): Promise<string> {
   const id = await jobThat('dead')
@@ -205,6 +205,25 @@ const lines: Record<string, Line> = {
     given: async () => ({ name: await breaker() }),
     becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.state,
     to: 'closed',
+  },
+  'GET /v1/flows': { given: async () => ({ id: await flow() }), says: '{id}' },
+  'GET /v1/flows/{id}': { given: async () => ({ id: await flow() }), says: 'second' },
+  'GET /v1/flows/{id}/graph': { given: async () => ({ id: await flow() }), says: '✖ second' },
+  'POST /v1/flows/{id}/cancel': {
+    given: async () => ({ id: await flow() }),
+    becomes: async ({ id = '' }) => (await scene.stint.flows.get(id))?.state,
+    to: 'cancelled',
+  },
+  'POST /v1/flows/{id}/replay': {
+    given: async () => ({ id: await flow() }),
+    becomes: async ({ id }) =>
+      await scene.db.query('select state::text from stint.job where flow_id = $1 and node = 1', [id]),
+    to: [{ state: 'ready' }],
+  },
+  'POST /v1/jobs/{id}/resume': {
+    given: async () => ({ id: await parked() }),
+    becomes: ({ id }) => stateOf(id),
+    to: 'ready',
   },
   'GET /v1/schedules': { given: async () => ({ name: await schedule() }), says: '{name}' },
   'GET /v1/schedules/{name}': { given: async () => ({ name: await schedule() }), says: '{name}' },

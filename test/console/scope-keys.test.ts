@@ -7,6 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
 import type { Identity } from '../../src/server.ts'
 import { bury } from '../support/dead-letters.ts'
+import { plantFlow } from '../support/planted-flow.ts'
 import { ask, pathOf, requests, routes } from './scope-requests.ts'
 import type { Planted, Side } from './scope-requests.ts'
 import { keepLeases, plant, scopeScene } from './scope-scene.ts'
@@ -68,7 +69,11 @@ async function plantHidden(): Promise<Omit<Planted, 'worker'>> {
   await scene.db.query(`update stint.operation set state = 'stopped', note = $2 where id = $1`, [
     ...[operation, `${keyMark} note`],
   ])
-  return { ready, running, dead, trashed, finished, operation }
+  const { id: flow } = await plantFlow(scene.db, {
+    ...{ queue: 'shared', kind: contract.kind, key: `${keyMark}-key`, name: `${keyMark}-flow` },
+    nodes: [{ name: `${keyMark}-node`, jobs: ['dead'] }],
+  })
+  return { ready, running, dead, trashed, finished, operation, flow }
 }
 
 test.each(routes)('%s shows no job with a hidden key, and changes none', async (route) => {

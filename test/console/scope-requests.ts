@@ -25,6 +25,7 @@ export interface Planted {
   finished: string
   operation: string
   worker: string
+  flow: string
 }
 
 interface Described {
@@ -153,6 +154,12 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'POST /v1/breakers/{name}/open': () => [{ json: { for: '1m' } }],
   'POST /v1/breakers/{name}/close': () => [{ json: { for: '1m' } }],
   'POST /v1/breakers/{name}/reset': () => [{ json: {} }],
+  'GET /v1/flows': () => [{}, { query: '?limit=1' }],
+  'GET /v1/flows/{id}': () => [{}],
+  'GET /v1/flows/{id}/graph': () => [{}],
+  'POST /v1/flows/{id}/cancel': () => [{ json: {} }],
+  'POST /v1/flows/{id}/replay': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/resume': () => [{ json: {} }],
   'GET /v1/schedules': () => [{}, { query: '?limit=1' }],
   'GET /v1/schedules/{name}': () => [{}],
   'GET /v1/schedules/{name}/next': () => [{}],
@@ -189,6 +196,7 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
 /** The path with the names of a side in it. */
 export function pathOf(route: string, { contract, group, schedule, key }: Side, of: Planted): string {
   const isOperation = route.includes('/operations/')
+  const isFlow = route.includes('/flows/')
   return (
     route
       .replace('{queue}', contract.queue)
@@ -197,7 +205,10 @@ export function pathOf(route: string, { contract, group, schedule, key }: Side, 
       // A limit has the name of the schedule.
       .replace('{name}', schedule)
       .replace('{key}', key)
-      .replace('{id}', isOperation ? of.operation : route.includes('/re') ? of.dead : of.ready)
+      .replace(
+        '{id}',
+        isOperation ? of.operation : isFlow ? of.flow : route.includes('/re') ? of.dead : of.ready,
+      )
   )
 }
 

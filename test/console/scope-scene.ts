@@ -5,6 +5,7 @@ import type { Console, Identity } from '../../src/server.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import { bury } from '../support/dead-letters.ts'
 import { plantBreaker } from '../support/planted-breaker.ts'
+import { plantFlow } from '../support/planted-flow.ts'
 import { workerScene } from '../support/workers.ts'
 import type { Scene } from '../support/workers.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
@@ -171,5 +172,12 @@ export async function plant(scene: Scene, side: Side, actor: string): Promise<Pl
     operation,
     `${text} note`,
   ])
-  return { ready, running, dead, trashed, finished, operation, worker }
+  const { id: flow } = await plantFlow(scene.db, {
+    ...{ queue, kind, key, name: `${text}-flow` },
+    nodes: [
+      { name: `${text}-node`, jobs: ['dead'] },
+      { name: 'last', jobs: ['waiting'], after: [0] },
+    ],
+  })
+  return { ready, running, dead, trashed, finished, operation, worker, flow }
 }

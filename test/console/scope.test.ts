@@ -71,6 +71,7 @@ function unknownIds(): Planted {
     finished: like(scene.theirs.finished),
     operation: like(operation),
     worker: randomUUID(),
+    flow: like(scene.theirs.flow),
   }
 }
 
@@ -81,6 +82,7 @@ const telling = [
   ...[
     'GET /v1/overview',
     'GET /v1/queues',
+    'GET /v1/flows',
     'GET /v1/workers',
     'GET /v1/leases',
     'GET /v1/system',

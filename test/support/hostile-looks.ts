@@ -92,6 +92,9 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
       plain(`/v1/breakers/${ofParts.breaker}`),
       ...rowsOf('breaker').flatMap(toLook('/v1/breakers/{name}')),
     ],
+    '/v1/flows': [],
+    '/v1/flows/{id}': rowsOf('flow').flatMap(toLook('/v1/flows/{id}')),
+    '/v1/flows/{id}/graph': about(rowsOf('flow'), 'id', 'created_at').flatMap(toLook('/v1/flows/{id}/graph')),
     '/v1/limits': [],
     '/v1/limits/{name}': [
       ...[ofParts.concurrency_limit, ofParts.rate].map((name) => plain(`/v1/limits/${name}`)),
@@ -142,6 +145,7 @@ export const lists: Readonly<Record<string, string[]>> = {
   '/v1/error-groups': [],
   '/v1/schedules': ['schedule'],
   [`/v1/schedules/${ofParts.schedule}/fires`]: [],
+  '/v1/flows': ['flow'],
   '/v1/limits': ['concurrency_limit', 'rate'],
   [`/v1/limits/${ofParts.concurrency_limit}/keys`]: [],
   '/v1/audit': ['audit'],
@@ -176,6 +180,7 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
       ['limit', 'get', ofParts.rate],
     ],
     ...[
+      ['flow', 'list', '--limit', '200'],
       ['breaker', 'list'],
       ['breaker', 'get', ofParts.breaker],
     ],
@@ -192,6 +197,8 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
     ['queue concurrency', 'queue'],
     ['limit get', 'concurrency_limit', 'rate'],
     ['breaker get', 'breaker'],
+    ['flow get', 'flow'],
+    ['flow graph', 'flow'],
   ] as const
   const seen = new Set<string>()
   return [

@@ -103,6 +103,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
     probes: '3',
     counts: '{timeout}',
   }),
+  flow: () => ({ id: nextId(), name: `flow.${++count}`, open_nodes: '1' }),
   breaker_count: () => ({
     name: ofParts.breaker,
     slot: ago(++count / 60),

@@ -9,6 +9,18 @@ import { resourceOf, shownText, timeOf } from './job-item.ts'
 /** The page of a job cannot show megabytes of results. */
 const mostShownBytes = 256 * 1024
 
+async function parkedFor(job: Job, caller: Caller, { stint }: ConsoleParts): Promise<JobSteps['parked']> {
+  const parked = job.state === 'waiting' ? await stint.parked(job.id) : undefined
+  if (parked === undefined) return null
+  const { reason, tries, asked, recorded, nextTryAt } = parked
+  return {
+    ...{ asked, recorded, tries: Math.trunc(tries) },
+    reason: shownText(reason),
+    nextTryAt: timeOf(nextTryAt),
+    cli: caller.can('flow', resourceOf(job)) ? `stint job resume ${job.id}` : null,
+  }
+}
+
 /** The steps of a job, with the results that this caller may see. */
 export async function stepsFor(job: Job, caller: Caller, parts: ConsoleParts): Promise<JobSteps> {
   const mayRead = caller.can('view.input', resourceOf(job))
@@ -32,5 +44,6 @@ export async function stepsFor(job: Job, caller: Caller, parts: ConsoleParts): P
       error: error === null ? null : { name: shownText(error.name), message: shownText(error.message) },
     }
   }
-  return { items: steps.map(shown), redacted: isRedacted, asOf: new Date().toISOString() }
+  const parked = await parkedFor(job, caller, parts)
+  return { items: steps.map(shown), parked, redacted: isRedacted, asOf: new Date().toISOString() }
 }

@@ -179,6 +179,12 @@ export const Expect = z.strictObject({ state: State, epoch: z.int().optional() }
 export const Act = z.strictObject({ expect: Expect.optional(), reason: Reason.optional() }).openapi('Act')
 export const RescheduleBody = Act.extend({ runAt: Time.optional(), delay: DurationText.optional() })
 export const ReprioritizeBody = Act.extend({ priority: Priority })
+export const ResumeBody = Act.extend({
+  accept: z
+    .boolean()
+    .optional()
+    .describe('Go on with the new code: recorded steps that it does not ask for are ignored.'),
+})
 export const EditBody = z.strictObject({ input: z.unknown(), reason: Reason, expect: Expect.optional() })
 
 export const JobFilter = z.object({
@@ -186,7 +192,9 @@ export const JobFilter = z.object({
     .string()
     .max(2_000)
     .optional()
-    .describe('Terms: state queue kind key error worker correlation age reason input.<name> is:discarded.')
+    .describe(
+      'Terms: state queue kind key error worker correlation age reason flow waiting input.<name> is:discarded.',
+    )
     .openapi({ example: 'state:dead queue:billing error:b02c age>1h' }),
   cursor: z.string().max(200).optional(),
   limit: z.coerce.number().int().min(1).max(200).optional(),

@@ -20,8 +20,21 @@ export const JobStep = z
   .openapi('JobStep')
 export type JobStep = z.infer<typeof JobStep>
 
+const StepCall = z.object({ name: z.string(), n: z.int(), type: z.string() })
+
 export const JobSteps = z
   .object({
+    parked: z
+      .object({
+        reason: z.string(),
+        tries: z.int().describe('How often it was tried and parked again.'),
+        asked: StepCall.nullable().describe('The call that its handler made.'),
+        recorded: StepCall.nullable().describe('The record that the handler should have asked for before.'),
+        nextTryAt: Time.nullable(),
+        cli: z.string().nullable().describe('The command that resumes it; null if you may not.'),
+      })
+      .nullable()
+      .describe('Why the job is parked: its handler asks for other steps than those that are recorded.'),
     items: z.array(JobStep).describe('The last 1,000, in the order in which they began.'),
     redacted: z.boolean().describe('Parts of the results were replaced.'),
     asOf: Time,

@@ -66,6 +66,7 @@ const nouns: Readonly<Record<string, string>> = {
   breakers: 'breaker',
   queues: 'queue',
   limits: 'limit',
+  flows: 'flow',
   'error-groups': 'error',
 }
 

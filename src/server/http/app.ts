@@ -17,6 +17,7 @@ import { pathBelow } from './path.ts'
 import { noteRefused } from '../auth/operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
 import { eventRoutes } from '../routes/events.ts'
+import { flowRoutes } from '../routes/flows.ts'
 import { healthRoutes } from '../routes/health.ts'
 import { meRoutes } from '../routes/me.ts'
 import { metricRoutes } from '../routes/metrics.ts'
@@ -57,6 +58,7 @@ const allRoutes: readonly Routes[] = [
     scheduleRoutes,
     limitRoutes,
     breakerRoutes,
+    flowRoutes,
     auditRoutes,
   ],
   ...[

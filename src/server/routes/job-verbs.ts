@@ -4,7 +4,15 @@ import type { Operator } from '../../client/operator/operator.ts'
 import type { Job } from '../../core/job.ts'
 import { Id } from '../api/common.ts'
 import type { Action } from '../api/common.ts'
-import { AcceptedJob, Act, EditBody, JobDetail, ReprioritizeBody, RescheduleBody } from '../api/job.ts'
+import {
+  AcceptedJob,
+  Act,
+  EditBody,
+  JobDetail,
+  ReprioritizeBody,
+  RescheduleBody,
+  ResumeBody,
+} from '../api/job.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsoleParts, Env, Routes } from '../context.ts'
 import { acceptedJob } from '../answers/accepted.ts'
@@ -67,6 +75,12 @@ const reschedule = verbRoute('reschedule', {
   body: RescheduleBody,
   summary: 'Move a waiting job to another time',
 })
+const resume = verbRoute('resume', {
+  action: 'flow',
+  cli: 'stint job resume {id}',
+  body: ResumeBody,
+  summary: 'Let a job run that is parked because its steps have changed',
+})
 const reprioritize = verbRoute('reprioritize', {
   action: 'reprioritize',
   cli: 'stint job reprioritize {id} --priority 5',
@@ -110,12 +124,18 @@ export const jobVerbRoutes: Routes = (app, parts) => {
   /** Finds the job, checks the permission, acts, and answers with the changed job. */
   const acting = async (
     c: Context<Env>,
-    verb: { id: string; action: Action; reason: string | undefined },
+    verb: { id: string; action: Action; act?: string; reason: string | undefined },
     act: (operator: Operator) => Promise<Job>,
   ): Promise<never> => {
     const job = await findJob(c, parts, verb.id)
     const { action, reason } = verb
-    const doing = { action, act: `job.${action}`, target: verb.id, resource: resourceOf(job), reason }
+    const doing = {
+      action,
+      act: verb.act ?? `job.${action}`,
+      target: verb.id,
+      resource: resourceOf(job),
+      reason,
+    }
     const operator = await requireOperator(c, parts, doing)
     const after = await withCurrent(() => act(operator))
     const detail = toJobDetail(after, c.get('caller'), parts, new Date())
@@ -145,6 +165,13 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const when = runAt === undefined ? { delay: delay ?? '' } : { runAt }
     return acting(c, { id, action: 'reschedule', reason }, (as) =>
       as.reschedule(id, { ...when, expect, reason }),
+    )
+  })
+  app.openapi(resume, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason, accept } = c.req.valid('json')
+    return acting(c, { id, action: 'flow', act: 'job.resume', reason }, (as) =>
+      as.resume(id, { accept, expect, reason }),
     )
   })
   app.openapi(reprioritize, (c) => {
