@@ -5,11 +5,15 @@ import { claims } from './checks/claims.ts'
 import { clock } from './checks/clock.ts'
 import { deadRows } from './checks/dead-rows.ts'
 import { fsync, fullPageWrites, synchronousCommit } from './checks/durability.ts'
+import { flowCounts } from './checks/flow-counts.ts'
+import { flowEndings } from './checks/flow-endings.ts'
+import { heldFlows } from './checks/held-flows.ts'
 import { indexBloat } from './checks/index-bloat.ts'
 import { invalidIndexes } from './checks/invalid-indexes.ts'
 import { kinds } from './checks/kinds.ts'
 import { limits } from './checks/limits.ts'
 import { notifyQueue } from './checks/notify-queue.ts'
+import { parked } from './checks/parked.ts'
 import { partitions } from './checks/partitions.ts'
 import { pauses } from './checks/pauses.ts'
 import { queues } from './checks/queues.ts'
@@ -48,6 +52,10 @@ export const checks = {
   schedules,
   limits,
   breakers,
+  parked,
+  'held-flows': heldFlows,
+  'flow-endings': flowEndings,
+  'flow-counts': flowCounts,
 } satisfies Record<string, Check>
 
 export type CheckName = keyof typeof checks

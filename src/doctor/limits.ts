@@ -31,6 +31,10 @@ export interface Limits {
   pausedMs: number
   /** How long a breaker may be open. */
   breakerOpenMs: number
+  /** How long a flow may wait for the replay of a dead job. */
+  flowHeldMs: number
+  /** How long the ending of a job may wait to be counted. */
+  endingMs: number
 }
 
 const minuteMs = 60_000
@@ -56,4 +60,6 @@ export const defaultLimits: Limits = {
   lateMs: 2 * minuteMs,
   pausedMs: 24 * hourMs,
   breakerOpenMs: 10 * minuteMs,
+  flowHeldMs: 24 * hourMs,
+  endingMs: 10_000,
 }

@@ -17,7 +17,7 @@ describe('checks that cannot run', () => {
       expect(found[check], check).toMatchObject({ level: 'ok' })
   })
 
-  test('a viewer gets every finding except those that need rights on sessions and tables', async () => {
+  test('a viewer gets every finding except those that need rights on sessions, tables and waits', async () => {
     const schema = 'doctor_test'
     const db = await createEmptyDatabase()
     onTestFinished(() => db.drop())
@@ -45,7 +45,7 @@ describe('checks that cannot run', () => {
     })
     expect(found['queues']).toMatchObject({ level: 'warn', title: 'No live worker serves mail' })
     const unknown = Object.values(found).filter(({ level }) => level === 'unknown')
-    expect(unknown.map(({ check }) => check)).toEqual(['index-bloat', 'snapshots'])
+    expect(unknown.map(({ check }) => check)).toEqual(['index-bloat', 'snapshots', 'parked'])
     await db.query(found['snapshots']?.fix ?? '')
     expect(await lookAt(url.href, 'snapshots', { schema, limits: { snapshotWarnMs: 0 } })).toMatchObject({
       level: 'warn',
@@ -72,6 +72,10 @@ describe('stint.doctor()', () => {
         'schedules',
         'limits',
         'breakers',
+        'parked',
+        'held-flows',
+        'flow-endings',
+        'flow-counts',
       ],
     ])
     expect(JSON.parse(JSON.stringify(findings))).toEqual(findings)
