@@ -30,6 +30,8 @@ const OperationRoute = lazy(() =>
 const SchedulesRoute = lazy(() =>
   import('./routes/SchedulesRoute.tsx').then((m) => ({ default: m.SchedulesRoute })),
 )
+const FlowsRoute = lazy(() => import('./routes/FlowsRoute.tsx').then((m) => ({ default: m.FlowsRoute })))
+const FlowRoute = lazy(() => import('./routes/FlowRoute.tsx').then((m) => ({ default: m.FlowRoute })))
 const WorkersRoute = lazy(() =>
   import('./routes/WorkersRoute.tsx').then((m) => ({ default: m.WorkersRoute })),
 )
@@ -123,6 +125,8 @@ export function App() {
               <Route path="/operations" component={OperationsRoute} />
               <Route path="/operations/:id">{({ id }) => <OperationRoute id={id} />}</Route>
               <Route path="/schedules" component={SchedulesRoute} />
+              <Route path="/flows" component={FlowsRoute} />
+              <Route path="/flows/:id">{({ id }) => <FlowRoute id={id} key={id} />}</Route>
               <Route path="/workers" component={WorkersRoute} />
               <Route path="/limits" component={LimitsRoute} />
               <Route path="/audit" component={AuditRoute} />

@@ -1,6 +1,6 @@
 import type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage } from '../../../src/server/api/job.ts'
 import type { SentSignal } from '../../../src/server/api/signal.ts'
-import type { JobStep } from '../../../src/server/api/step.ts'
+import type { JobStep, JobSteps } from '../../../src/server/api/step.ts'
 import type { Why, WhyPredicate } from '../../../src/server/api/why.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
@@ -45,7 +45,9 @@ export function whyQuery(id: string): LiveQuery<Why> {
   }
 }
 
-export function stepsQuery(id: string): LiveQuery<{ items: JobStep[] }> {
+export type ParkedJob = NonNullable<JobSteps['parked']>
+
+export function stepsQuery(id: string): LiveQuery<JobSteps> {
   return {
     queryKey: ['job', id, 'steps'],
     queryFn: ({ signal }) => get(at('jobs', id, 'steps'), {}, signal),
@@ -76,6 +78,11 @@ export type Verb = 'replay' | 'cancel' | 'run-now' | 'reschedule' | 'reprioritiz
 /** Acts on the job in the state that the person saw. The server refuses if the job has changed since. */
 export function act(job: JobItem, verb: Verb, body: object = {}): Promise<JobDetail> {
   return send('POST', at('jobs', job.id, verb), { expect: seen(job), ...body })
+}
+
+/** Tries a parked job again at once; with `accept`, the new code goes on. */
+export function resumeJob(job: JobItem, accept: boolean): Promise<JobDetail> {
+  return send('POST', at('jobs', job.id, 'resume'), { expect: seen(job), ...(accept && { accept }) })
 }
 
 /** The input is sent as the person wrote it, so that no number is rounded. */

@@ -55,6 +55,7 @@ const shapes = {
   jobs: <path d="M2.5 3.5h2v2h-2zM7 4.5h6.5M2.5 10.5h2v2h-2zM7 11.5h6.5" />,
   operations: <path d="M3 13V8.5M6.3 13V5.5M9.7 13V9.5M13 13V3" strokeWidth="2" />,
   workers: <path d="M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.2M5 11h.2" />,
+  flows: <path d="M2.5 6.5h3v3h-3zM10.5 2.5h3v3h-3zM10.5 10.5h3v3h-3zM5.5 8h2.5M10.5 4H8v8h2.5" />,
   limits: <path d="M2.5 12a5.5 5.5 0 1 1 11 0M8 12l2.8-4.2M2.5 12h1.6M11.9 12h1.6" />,
   audit: <path d="M4 2.5h8v11H4zM6.2 5.5h3.6M6.2 8h3.6M6.2 10.5h2" />,
   doctor: <path d="M2 8.5h3l1.6-4 2.4 7.5 1.8-5 .8 1.5H14" />,

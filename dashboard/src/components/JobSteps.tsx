@@ -2,15 +2,17 @@ import { stepsQuery } from '../api/jobs.ts'
 import type { JobDetail, JobStep } from '../api/jobs.ts'
 import { useLive } from '../api/use-live.ts'
 import { span } from '../text/format.ts'
+import { ParkedNote } from './ParkedNote.tsx'
 import { Section } from './Page.tsx'
 import { Time } from './Time.tsx'
 
 /** What the calls of the handler's context returned; nothing for a job without steps. */
 export function JobSteps({ job }: { job: JobDetail }) {
-  const steps = useLive(stepsQuery(job.id)).data?.items ?? []
-  if (steps.length === 0) return null
+  const { items: steps = [], parked = null } = useLive(stepsQuery(job.id)).data ?? {}
+  if (steps.length === 0 && parked === null) return null
   return (
     <Section title="Steps">
+      {parked === null ? null : <ParkedNote job={job} parked={parked} />}
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Steps of this job">
         <table className="rows">
           <thead>

@@ -8,6 +8,7 @@ export const screens = [
   { path: '/dead', title: 'Dead letters', key: 'd', icon: 'dead' },
   { path: '/operations', title: 'Operations', key: 'p', icon: 'operations' },
   { path: '/schedules', title: 'Schedules', key: 's', icon: 'scheduled' },
+  { path: '/flows', title: 'Flows', key: 'f', icon: 'flows' },
   { path: '/workers', title: 'Workers', key: 'w', icon: 'workers' },
   { path: '/limits', title: 'Limits & breakers', key: 'l', icon: 'limits' },
   { path: '/audit', title: 'Audit', key: 'u', icon: 'audit', action: 'audit' },

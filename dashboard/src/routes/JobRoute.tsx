@@ -316,6 +316,13 @@ function Facts({ job }: { job: JobDetail }) {
           {job.correlationId.length > 20 ? shortId(job.correlationId) : job.correlationId}
         </Link>
       </Fact>
+      {job.flowId === null ? null : (
+        <Fact name="Flow">
+          <Link className="id" href={`/flows/${job.flowId}`}>
+            {shortId(job.flowId)}
+          </Link>
+        </Fact>
+      )}
       {search.map(([name, value]) => (
         <Fact key={name} name={name}>
           <Link href={`/jobs${query({ where: token(`input.${name}`, value) })}`}>{value}</Link>
