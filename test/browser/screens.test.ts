@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
 import { form } from '../support/form.ts'
+import { park, plantFlow } from '../support/planted-flow.ts'
 import { giveLimits } from './limits-given.ts'
 import { beginLife } from './life.ts'
 import type { Life } from './life.ts'
@@ -21,6 +22,9 @@ let paused = ''
 let ignored = ''
 /** A job of a queue that no worker serves. */
 let waitingJob = ''
+/** A flow with a dead job, and a job that is parked. */
+let flow = ''
+let parkedJob = ''
 /** A worker that a person paused. */
 let orderedWorker = ''
 
@@ -58,6 +62,25 @@ beforeAll(async () => {
   )
   ignored = group?.fingerprint ?? ''
   await given.stint.errors.ignore(ignored)
+  const of = { queue: 'archive', kind: 'archive.store' }
+  const { id: held } = await plantFlow(given.db, {
+    ...of,
+    name: `checkout-${'x'.repeat(60)}`,
+    nodes: [
+      { name: 'reserve', jobs: ['succeeded'] },
+      { name: `capture-${'y'.repeat(60)}`, jobs: ['dead', 'succeeded'], after: [0] },
+      { name: 'receipts', jobs: Array.from({ length: 60 }, () => 'waiting' as const), after: [1] },
+      { name: 'ship', jobs: ['waiting'], after: [0, 1, 2] },
+    ],
+  })
+  flow = held
+  const { id: changed } = await given.stint.enqueue(
+    sendMail,
+    { to: 'bo@example.com', template: 'welcome' },
+    { queue: 'archive' },
+  )
+  await park(given.db, changed)
+  parkedJob = changed
 }, 400_000)
 afterAll(() => life.stop())
 
@@ -95,6 +118,12 @@ function screens(): Readonly<Record<string, string>> {
     'queue-rules': 'queues/mail',
     workers: 'workers',
     'worker-drain': `workers?worker=${orderedWorker}&panel=drain`,
+    flows: 'flows',
+    flow: `flows/${flow}`,
+    'flow-list': `flows/${flow}?tab=list`,
+    'flow-waterfall': `flows/${flow}?tab=waterfall`,
+    'flow-replay': `flows/${flow}?panel=replay`,
+    'job-parked': `jobs/${parkedJob}`,
     limits: 'limits',
     'limit-open': 'limits?limit=video/tenant',
     'limit-override': 'limits?limit=video/tenant&panel=override',
