@@ -91,7 +91,8 @@ class Canvas {
       if (next === undefined || column === undefined || target === undefined) continue
       // A passage begins with its column, a node behind its label.
       const begin = column.start + (index === 0 ? label + 1 : 0)
-      const end = target.start - 2
+      // A passage has no label: the line goes on through its column.
+      const end = index + 2 < path.length ? target.start : target.start - 2
       const track = column.start + column.width + 2 + (this.#tracks[layer]?.get(String(row)) ?? 0)
       if (next.row === row) {
         this.#across(row, begin, end)
