@@ -1,5 +1,8 @@
 // What a contract file needs: neither the driver nor anything of Node, so it loads in a browser too.
 export { defineJob, typed } from './contracts/define-job.ts'
+export { anyOf, flow } from './contracts/flow.ts'
+export type { AnyOf, FlowBuilder, FlowDefinition, FlowJobOptions, FlowOptions } from './contracts/flow.ts'
+export type { Ended, Reference } from './contracts/flow-references.ts'
 export { defineSignal } from './contracts/signal.ts'
 export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
 export { webhookJob } from './contracts/webhook.ts'
