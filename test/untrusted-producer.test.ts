@@ -201,6 +201,35 @@ describe('a login with the rights of a producer', () => {
     expect(await db.query(`select from ${schema}.flow_node`)).toEqual([])
   })
 
+  test('a producer gives no hostile jobs to an open flow', async () => {
+    const id = randomUUID()
+    const open = { id, name: 'open', nodes: [{ name: 'a', needs: 0, chances: 0, isOpen: true, groups: [] }] }
+    await answer(`select * from ${schema}.enqueue_flows($1)`, [JSON.stringify([open])])
+    const before = await stored()
+    const group = { queue: 'q', kind: 'k', priority: 0, maxAttempts: 1, version: 1, inputs: [1], places: [0] }
+    const add = (groups: string): Promise<unknown> =>
+      answer(`select ${schema}.add_to_flow($1, 'a', $2)`, [id, groups])
+    for (const bad of [
+      { queue: 'a b' },
+      { ids: [null] },
+      { ids: ['x'] },
+      { delayMs: 1e300 },
+      { options: { references: 7 } },
+    ])
+      expect(
+        await add(JSON.stringify([{ ...group, ids: [randomUUID()], ...bad }])),
+        JSON.stringify(bad),
+      ).toMatch(/^(22|23)/)
+    for (const groups of ['7', 'null', '{}', '[null]', '[7]', '[{}]', 'x'])
+      expect(await add(groups), groups).not.toBe('42501')
+    expect(await stored()).toBe(before)
+    expect(await db.query(`select total from ${schema}.flow_node where flow_id = $1`, [id])).toEqual([
+      { total: 1 },
+    ])
+    await db.query(`delete from ${schema}.flow_node`)
+    await db.query(`delete from ${schema}.flow`)
+  })
+
   test('a producer holds no idempotency key for longer than ten years', async () => {
     const job = {
       id: randomUUID(),

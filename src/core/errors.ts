@@ -20,6 +20,8 @@ export const errorCodes = [
   'operation-not-found',
   'flow-not-found',
   'flow-ended',
+  'workers-too-old',
+  'results-too-large',
   'rate-limited',
   'worker-not-found',
   'too-many-matches',

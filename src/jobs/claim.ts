@@ -53,6 +53,8 @@ export interface ClaimedDetails {
   crashLimit: number | null
   /** The scheduled time that it is for, as ISO 8601; null if no schedule made it. */
   fireAt: string | null
+  /** Its input names outputs of other jobs of its flow, which have to be put in. */
+  hasReferences: boolean | null
   /** It was asked to stop during its last attempt and has not ended since: it must not start again. */
   isCancelled: boolean
   cancelReason: string | null

@@ -192,6 +192,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column flow.name': 'text collate "C" not null',
   'column flow.open_nodes': 'integer not null',
   'column flow.parent_id': 'uuid',
+  'column flow.rerun_of': 'uuid',
   'column flow.type': "text not null default 'flow'::text",
   'column flow.unique_key': 'text collate "C"',
   'column flow_ending.cancelled': 'integer not null default 0',
@@ -208,7 +209,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column flow_node.has_ended': 'boolean not null default false',
   'column flow_node.is_complete': 'boolean not null default false',
   'column flow_node.is_decided': 'boolean not null default false',
+  'column flow_node.is_open': 'boolean not null default false',
   'column flow_node.name': 'text collate "C" not null',
+  'column flow_node.needed': 'smallint not null default 0',
   'column flow_node.needs': 'smallint not null default 0',
   'column flow_node.node': 'smallint not null',
   'column flow_node.on_dead': 'smallint[]',
@@ -754,6 +757,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'domain job_traceparent': "text CHECK (((octet_length(VALUE) = 55) AND (VALUE ~ '^[0-9a-f-]*$'::text)))",
   'domain job_tracestate': 'text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)))',
   'function add_bins(one jsonb, other jsonb)': '0255f8c6b81f449789c8a0201a347af9',
+  'function add_to_flow(flow uuid, node_name text, groups text)': '2b366b69ae2eab27aacbf0eb628898a4',
   'function bucket_lock(of_name text, of_key text)': '4943fb79e2b5627cdb8a6e8dee42d552',
   'function buckets_of(of_queue text, of_keys text[])': '167453e762beff4a5663b5487919f286',
   'function change_bucket(of_name text, of_key text, given double precision, close_ms double precision)':
@@ -772,6 +776,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function checked_unique(rule jsonb)': '6fa49c64f563ce16f7692b757ec09b92',
   'function claim_limited(p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])':
     'b8a3a27a5ed8b373effbd48b94d6bdf4',
+  'function close_flow(flow uuid)': '300486745a44a268c30a629f38b29a35',
   'function closed_ms(of_name text, of_key text)': 'dbb32f8ac5c3f277939f19ed87f38d27',
   'function count_endings(flows uuid[])': 'f8e6997d75ad400ee1c91fcecda754ee',
   'function count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
@@ -780,7 +785,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function drop_day(old_table text)': '39f9c48c46d021b16bd0c4f3a0e58663',
   'function enqueue(queue text, kind text, input jsonb, options jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)':
     '0051f4354a6a9eb265248507c045ffcd',
-  'function enqueue_flows(flows text)': '41c5b4cd8aa4ee2fd6b801d285d7e417',
+  'function enqueue_flows(flows text)': '2537871b87060dc2a29629eea46e14fa',
   'function enqueue_jobs(jobs jsonb, again boolean)': '3921a61d209050e37093f7f5967e47ce',
   'function enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)':
     '83a7f7c332cf6086c737984d4023b33b',
@@ -789,7 +794,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': '59bdb6241b06ac18b6b8071741189442',
   'function is_awaited(waits jsonb, signal_name text, payload jsonb)': '919781f1ffddc2380a8fc8cda64ecd61',
-  'function is_job_options(options jsonb)': '33e0c0a01285b318d4ec3d5aea0dc9c8',
+  'function is_job_options(options jsonb)': '89c6483cea00d2d7bf418a17dcb7bfe8',
   'function is_key(key text)': '7ab6d71a712744ea5c1fbf4a8c630345',
   'function is_open(of_queue text)': 'ae6eb2d36e5a5f16798b17b9a7c7c1f1',
   'function is_search(words text[])': '55023271ab08410b0c514c8d4ba6ecd2',
@@ -824,12 +829,14 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
   'function refuse_when_full(of_queue text, of_priority double precision, of_key text)':
     'db57f55819a78f78c9822ba4b01f5f24',
+  'function rerun_flow(older uuid, from_node text, newer uuid)': '3eb07400db19218f1f2e3bea160d515c',
   'function rule_number(rule jsonb, name text)': '0f66dd5b7b7247213086fb2c8f8f2222',
   'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',
   'function running_of_keys(of_queue text, of_keys text[])': 'e3287717259c752f1b83228fbe93b215',
   'function shed_share(priority double precision)': '270a47f362fa6b3c95e3b7800a73e174',
   'function signal(job uuid, name text, payload jsonb, key text, by text, as_id uuid, OUT outcome text, OUT signal_id uuid, OUT queue text, OUT priority smallint, OUT job_key text)':
     '747a0a9b6969338533c0cecc9adc2903',
+  'function store_flow_jobs(given jsonb, stored uuid[])': '15878cfd00e3f5c8c5a6f5651286b4f6',
   'function suspend(said jsonb, by_worker uuid)': '31707cd9b7c254a86d2910759087e022',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',

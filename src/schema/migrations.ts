@@ -16,6 +16,7 @@ import { pressureScript } from './migrations/0014_pressure.sql.ts'
 import { stepsScript } from './migrations/0015_steps.sql.ts'
 import { flowsScript } from './migrations/0016_flows.sql.ts'
 import { waitingScript } from './migrations/0017_waiting.sql.ts'
+import { flowBuilderScript } from './migrations/0019_flow_builder.sql.ts'
 
 export interface Migration {
   version: number
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   stepsScript,
   flowsScript,
   waitingScript,
+  flowBuilderScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -83,6 +83,9 @@ grant execute on function stint.is_job_options(jsonb) to stint_producer, stint_w
 grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue_jobs(jsonb, boolean) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue_flows(text) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.add_to_flow(uuid, text, text) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.close_flow(uuid) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.rerun_flow(uuid, text, uuid) to stint_worker, stint_operator;
 
 grant select, update, delete on stint.job to stint_worker;
 grant select, insert on stint.finished, stint.attempt, stint.log to stint_worker;
@@ -119,6 +122,7 @@ grant execute on function stint.milliseconds(jsonb) to stint_worker;
 grant select on stint.flow, stint.flow_node, stint.flow_ending to stint_viewer;
 grant insert on stint.flow_ending to stint_operator;
 grant update (cancel_at, cancel_reason) on stint.flow to stint_operator;
+grant update (is_open, total, remaining) on stint.flow_node to stint_operator;
 grant select, insert, delete on stint.flow_output to stint_operator;
 
 -- Upkeep by a worker: the worker says when, the functions decide what is old. It does not own history, so it drops a

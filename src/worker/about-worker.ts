@@ -31,5 +31,6 @@ export function aboutWorker({
     ),
     schedules: schedules.map(({ name }) => name),
     limits: limitNames(worker.flow, handlers.contracts),
+    flows: true,
   }
 }

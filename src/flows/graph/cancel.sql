@@ -6,6 +6,14 @@ with marked as (
    where id = :id::uuid
      and ended_at is null
   returning id
+), closed as (
+  -- Nodes that take more jobs take no more.
+  update stint.flow_node
+     set is_open   = false,
+         total     = total - 1,
+         remaining = remaining - 1
+   where flow_id = any(array(select id from marked))
+     and is_open
 ), asked as (
   insert into stint.flow_ending (flow_id)
   select id from marked

@@ -25,7 +25,12 @@ export async function enqueueFlows(db: Queryable, plans: readonly FlowPlan[]): P
 /** Where workers find the jobs that may start at once. */
 export function startingHints(plans: readonly FlowPlan[]): Set<JobHint> {
   const starting = plans.flatMap(({ nodes }) => nodes.filter(({ after }) => after.length === 0))
-  return new Set(starting.flatMap(({ jobs }) => jobs.map(({ hint }) => hint)))
+  return hintsOfJobs(starting.flatMap(({ jobs }) => jobs))
+}
+
+/** Where workers find these jobs, each place once. */
+export function hintsOfJobs(jobs: readonly PreparedJob[]): Set<JobHint> {
+  return new Set(new Map(jobs.map(({ hint }) => [JSON.stringify(hint), hint])).values())
 }
 
 /** The inputs of jobs are JSON text already: they are joined, never parsed again. */
@@ -51,6 +56,7 @@ function nodeText(node: NodePlan, edges: Edges | undefined): string {
     needs: node.needs ?? node.after.length,
     chances: node.after.length,
     skips: node.onDead === 'skip',
+    isOpen: node.isOpen,
     onSucceeded: edges?.succeeded,
     onEnded: edges?.ended,
     onDead: edges?.dead,
@@ -65,7 +71,7 @@ interface Group {
 }
 
 /** Jobs that share everything but id and input form a group; one whose input is in a blob store is alone. */
-function groupTexts({ jobs, keepsOutputs }: NodePlan): string[] {
+export function groupTexts({ jobs, keepsOutputs }: Pick<NodePlan, 'jobs' | 'keepsOutputs'>): string[] {
   const groups = new Map<string, Group>()
   for (const [place, prepared] of jobs.entries()) {
     const members = membersOf(prepared)

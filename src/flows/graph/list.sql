@@ -2,7 +2,7 @@
 --
 -- A name or a type has no index: they are looked for among 50,000 flows (graph/window-end.sql says where the next page begins).
 select flow.id, flow.type, flow.name, flow.parent_id as "parentId", flow.created_at as "createdAt", flow.ended_at as "endedAt",
-       flow.unique_key as "uniqueKey", flow.cancel_at as "cancelAt", flow.cancel_reason as "cancelReason",
+       flow.unique_key as "uniqueKey", flow.cancel_at as "cancelAt", flow.cancel_reason as "cancelReason", flow.rerun_of as "rerunOf",
        sums.total, sums.remaining, sums.succeeded, sums.dead, sums.cancelled, sums."isHeld", sums."isBroken"
   from (select *
           from (select *
@@ -16,7 +16,8 @@ select flow.id, flow.type, flow.name, flow.parent_id as "parentId", flow.created
          order by id desc
          limit :limit::integer) as flow
  cross join lateral (
-         select coalesce(sum(node.total), 0)::float8 as total, coalesce(sum(node.remaining), 0)::float8 as remaining,
+         select coalesce(sum(node.total - node.is_open::integer), 0)::float8 as total,
+                coalesce(sum(node.remaining - node.is_open::integer), 0)::float8 as remaining,
                 coalesce(sum(node.succeeded), 0)::float8 as succeeded, coalesce(sum(node.dead), 0)::float8 as dead,
                 coalesce(sum(node.cancelled), 0)::float8 as cancelled,
                 coalesce(bool_or(node.dead > 0 and not node.is_complete)

@@ -23,6 +23,8 @@ export interface NodePlan {
   needs?: number | undefined
   /** After a death: `hold` keeps what waits for its success waiting for a replay, `skip` cancels it. */
   onDead: 'hold' | 'skip'
+  /** It takes more jobs until it is closed. @default false */
+  isOpen?: boolean | undefined
   /** Whether other jobs read how its jobs ended, and with what result. */
   keepsOutputs: boolean
   /** A delay or a deadline of a job counts from when it may start. No job may be unique or have an idempotency key. */
@@ -64,8 +66,9 @@ function problemsOf({ nodes }: FlowPlan): Issue[] {
     }
     if (names.has(node.name)) add('name', `Two nodes have the name '${node.name}'.`)
     names.add(node.name)
-    if (node.jobs.length === 0 || node.jobs.length > mostJobs)
-      add('jobs', `Expected 1 to ${mostJobs} jobs in node '${node.name}', got ${node.jobs.length}.`)
+    const fewest = node.isOpen === true ? 0 : 1
+    if (node.jobs.length < fewest || node.jobs.length > mostJobs)
+      add('jobs', `Expected ${fewest} to ${mostJobs} jobs in node '${node.name}', got ${node.jobs.length}.`)
     const { needs = node.after.length } = node
     if (!Number.isInteger(needs) || needs < Math.min(1, node.after.length) || needs > node.after.length)
       add('needs', `Node '${node.name}' waits for ${node.after.length} nodes and needs ${needs} of them.`)

@@ -29,6 +29,8 @@ interface FlowRow {
   cancelReason: string | null
   /** What is wrong with its rows; another role wrote them. */
   broken: string[]
+  /** The flow of which it runs a part again. */
+  rerunOf: string | null
 }
 
 /** How many jobs of a node, or of a whole flow, have ended, and how. */
@@ -44,6 +46,8 @@ export interface FlowNode extends JobCounts {
   /** Its number in the database. */
   node: number
   name: string
+  /** It takes more jobs until it is closed. */
+  isOpen: boolean
   /** Edges that must still fire before its jobs may start. */
   needs: number
   /** It keeps its flow open no longer. */
@@ -118,7 +122,7 @@ function toFlow({ cancelAt, nodes, ...row }: StoredFlow & { nodes: FlowNode[] | 
   }))
   const isHeld =
     all.some(({ dead, isComplete }) => dead > 0 && !isComplete) &&
-    !all.some(({ remaining, needs }) => remaining > 0 && needs <= 0)
+    !all.some(({ remaining, needs, isOpen }) => (isOpen || remaining > 0) && needs <= 0)
   const broken = [
     ...brokenTimes(row),
     ...(all.length === 0 ? ['it has no nodes'] : []),

@@ -2,8 +2,8 @@
 -- locks of the flows (lock-flows.sql), in a newer snapshot, so no count comes in between. A job that is in no table counts as
 -- cancelled.
 with stuck as (
-  select node.flow_id, node.node, node.remaining,
-         least(greatest(ended.dead - node.dead, 0), node.remaining)::integer as dead,
+  select node.flow_id, node.node, node.remaining - node.is_open::integer as remaining,
+         least(greatest(ended.dead - node.dead, 0), node.remaining - node.is_open::integer)::integer as dead,
          greatest(ended.succeeded - node.succeeded, 0)::integer as succeeded
     from stint.flow_node as node
    cross join lateral (
@@ -20,7 +20,7 @@ with stuck as (
                       and finished.flow_id is not null
                       and finished.state = 'succeeded') as succeeded) as ended
    where node.flow_id = any(:flows::uuid[])
-     and node.remaining > 0
+     and node.remaining > node.is_open::integer
      and node.needs <= 0
      and not exists (select from stint.job where job.flow_id = node.flow_id and job.node = node.node)
      and not exists (select from stint.flow_ending where flow_ending.flow_id = node.flow_id)

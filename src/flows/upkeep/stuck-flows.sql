@@ -7,7 +7,7 @@ select page.id, page.is_stuck as "isStuck"
                and exists (select
                              from stint.flow_node as node
                             where node.flow_id = flow.id
-                              and node.remaining > 0
+                              and node.remaining > node.is_open::integer
                               and node.needs <= 0
                               and not exists (select from stint.job where job.flow_id = flow.id and job.node = node.node))
                as is_stuck

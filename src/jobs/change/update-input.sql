@@ -7,6 +7,8 @@ with changed as (
          version    = :version::smallint,
          key        = :key::text,
          search     = :tokens::text[],
+         -- Nothing in the new input stands for the output of another job.
+         options    = options::jsonb - 'references',
          -- A unique key from the call stays; a key that was derived from the old input is replaced by the one of the
          -- new input.
          unique_key = case when unique_key = kind || ' ' || :oldUnique::text

@@ -10,6 +10,6 @@ case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_
        'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
        'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
        'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
-       'fireAt', options -> 'fireAt', 'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
+       'fireAt', options -> 'fireAt', 'hasReferences', options -> 'references', 'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
 end as more,
 (run_at at time zone 'utc')::text as "runAt"

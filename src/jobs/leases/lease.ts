@@ -29,6 +29,8 @@ export interface AboutWorker {
   schedules: readonly string[]
   /** Limits and rates that its code declares or uses. */
   limits: readonly string[]
+  /** It knows flows: it tells how their jobs ended. */
+  flows: true
 }
 
 /** Registers a new worker and begins its lease. Returns the database's time, in ms since 1970. */

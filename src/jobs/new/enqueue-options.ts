@@ -87,12 +87,17 @@ export interface Members {
         fireAt?: string | undefined
         cost?: number | undefined
         ordered?: 'hold' | 'pass' | undefined
+        references?: true | undefined
       }
     | undefined
 }
 
-/** The origin of a job, which its caller cannot set: an edited dead letter passes its own on. */
-export type Lineage = Pick<Members, 'parentId' | 'flowId'> & { fireAt?: string | undefined }
+/** What the caller of an enqueue cannot set: an edited dead letter passes its own on. */
+export type Lineage = Pick<Members, 'parentId' | 'flowId'> & {
+  fireAt?: string | undefined
+  /** The input names outputs of other jobs of its flow. */
+  references?: true | undefined
+}
 
 /** What has to be decided before the job can be stored. */
 export interface Deciding {

@@ -114,12 +114,13 @@ function makeTexts<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
-  { fireAt, ...lineage }: Lineage = {},
+  { fireAt, references, ...lineage }: Lineage = {},
 ): JobTexts {
   const resolved = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
   const { deciding } = resolved
   const members = { ...resolved.members, ...lineage }
-  if (fireAt !== undefined) members.options = { ...members.options, fireAt }
+  if (fireAt !== undefined || references !== undefined)
+    members.options = { ...members.options, fireAt, references }
   return {
     queue: members.queue,
     members: membersText(members),

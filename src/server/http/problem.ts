@@ -151,6 +151,8 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'operation-not-found': { status: 404, title: 'No such operation' },
   'flow-not-found': { status: 404, title: 'No such flow' },
   'flow-ended': { status: 409, title: 'The flow has ended' },
+  'workers-too-old': { status: 409, title: 'A live worker does not know flows' },
+  'results-too-large': { status: 500, title: 'The results are too large' },
   'rate-limited': { status: 429, title: 'The rate has no tokens', headers: soon },
   'worker-not-found': { status: 404, title: 'No such worker' },
   'too-many-matches': { status: 422, title: 'More jobs match than allowed' },

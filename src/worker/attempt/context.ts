@@ -30,6 +30,7 @@ import type { Output } from './output-limits.ts'
 import type { ApprovalOptions } from './steps/approval.ts'
 import { Journal } from './steps/journal.ts'
 import type { JournalServices } from './steps/journal.ts'
+import type { Records } from './steps/records.ts'
 import { Steps } from './steps/steps.ts'
 import type {
   EachOptions,
@@ -45,6 +46,7 @@ import { succeedIn } from '../settle/succeed-with-children.ts'
 /** What all contexts of a worker share. */
 export interface ContextServices extends JournalServices {
   readonly transactions: FencedTransactions
+  readonly records: JournalServices['records'] & Pick<Records, 'outputs'>
   readonly notes: Pick<Notes, 'progress' | 'log' | 'finish'>
   readonly logger: Logger
   readonly schema: string

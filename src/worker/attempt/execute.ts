@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ambient } from '../../node/ambient.ts'
-import { readBlob } from '../../jobs/blobs/input-blob.ts'
 import type { JobContract } from '../../contracts/contract.ts'
-import { readInput } from '../../contracts/input.ts'
 import { isStintError, StintError } from '../../core/errors.ts'
 import { classifyFailure } from '../../core/failures/failure.ts'
 import type { FailureClass } from '../../core/failures/failure.ts'
@@ -23,6 +21,7 @@ import type { Handlers, Nothing } from '../handlers.ts'
 import type { HeldJob } from './held-job.ts'
 import { around } from './middleware.ts'
 import type { Ending, Outcome } from './outcome.ts'
+import { inputOf } from './stored-input.ts'
 
 /**
  * Runs one job to its outcome. Never throws: every failure of a handler is an outcome too. A job that waits ends without its
@@ -203,16 +202,6 @@ async function callWithOne(
   ctx: JobContext,
 ): Promise<unknown> {
   return entryOf(await handler([{ input, ctx }]), { index: 0, jobs: 1, kind: ctx.kind })
-}
-
-/** A promise only where there is something to wait for. */
-function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): unknown {
-  const { version, more, id, input } = held.job
-  const blob = more?.inputBlob
-  if (typeof blob !== 'string') return readInput(contract, { version, input })
-  return readBlob(blobs?.store, { jobId: id, key: blob }).then((stored) =>
-    readInput(contract, { version, input: stored }),
-  )
 }
 
 function succeeded(ctx: JobContext, value: unknown): Outcome {

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isStintError } from '../../../core/errors.ts'
 import { classify, isPerhapsOneRow } from '../../../db/classify.ts'
 import { Coalescer } from '../../../db/coalesce.ts'
 import type { Flushed } from '../../../db/coalesce.ts'
 import { rejected } from '../../../db/rejected.ts'
 import type { Queryable } from '../../../db/statement.ts'
+import { readOutputs } from '../../../flows/outputs/outputs.ts'
+import type { Outputs } from '../../../flows/outputs/outputs.ts'
 import { parkedTries, readRecords, record, recordKey } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord } from '../../../flows/steps/steps.ts'
 import { approvalExpiry } from '../../../flows/waiting/approvals.ts'
@@ -49,6 +52,11 @@ export class Records {
   /** When an approval link that is made now expires. */
   expiry(ms: number): Promise<number> {
     return this.#withRetries(() => approvalExpiry(this.#db, ms))
+  }
+
+  /** What nodes of a flow left for other jobs. */
+  outputs(flow: string, nodes: readonly string[]): Promise<Outputs> {
+    return this.#withRetries(() => readOutputs(this.#db, { flow, nodes }))
   }
 
   /** Takes a signal. After a lost reply the record says whether it was taken. */
@@ -101,6 +109,7 @@ export class Records {
       try {
         return await send(tries > 1)
       } catch (error) {
+        if (isStintError(error)) throw error
         const trouble = classify(error)
         const mayPass = trouble === 'unknown' || trouble === 'wait' || trouble === 'again'
         if (!mayPass) throw rejected(error, this.#db.schema)
