@@ -12,12 +12,10 @@ export type { ParkedJob, StepCall } from './flows/steps/parked-job.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
 export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
 export type { DoctorOptions } from './client/doctor-options.ts'
-export type {
-  CancelFlowOptions,
-  FlowVerbs,
-  ListFlowsOptions,
-  ReplayedFlow,
-} from './client/flows/flow-verbs.ts'
+export type { Batch } from './client/flows/batch.ts'
+export type { EnqueueFlowOptions, EnqueueFlowsOptions, Flows } from './client/flows/flows.ts'
+export type { EnqueuedFlow } from './client/flows/flow-parts.ts'
+export type { CancelFlowOptions, ListFlowsOptions, ReplayedFlow } from './client/flows/flow-verbs.ts'
 export type { FlowGraph, FlowMember, GraphNode } from './flows/graph/members.ts'
 export type {
   Flow,
@@ -55,6 +53,9 @@ export { fileBlobStore } from './jobs/blobs/file-store.ts'
 export type { FileBlobStoreOptions } from './jobs/blobs/file-store.ts'
 export type { PruneResult } from './jobs/blobs/prune.ts'
 export { defineJob, typed } from './contracts/define-job.ts'
+export { anyOf, flow } from './contracts/flow.ts'
+export type { AnyOf, FlowBuilder, FlowDefinition, FlowJobOptions, FlowOptions } from './contracts/flow.ts'
+export type { Ended, Reference } from './contracts/flow-references.ts'
 export { defineSignal } from './contracts/signal.ts'
 export type { SignalContract, SignalDefinition } from './contracts/signal.ts'
 export { webhookJob } from './contracts/webhook.ts'

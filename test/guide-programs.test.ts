@@ -52,6 +52,10 @@ test('the program about approvals sends after the first answer, and refuses the 
   ])
 })
 
+test('the program about flows captures what its jobs before returned', async () => {
+  expect(await linesOf('flows.md')).toEqual(['captured 2400 for the hold of order 7', 'the flow has ended'])
+})
+
 test('the program about waiting publishes after its signal', async () => {
   expect(await linesOf('waiting.md')).toEqual([
     'please approve: Hello',

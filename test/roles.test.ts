@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { Stint } from '../src/index.ts'
+import { defineJob, flow, Stint } from '../src/index.ts'
 import { Database } from '../src/db/database.ts'
 import { ErrorWriter } from '../src/stats/errors/write-errors.ts'
 import { countSettled } from '../src/stats/write/count-settled.ts'
@@ -101,6 +101,28 @@ describe('the producer', () => {
       ),
     ).toBe(false)
     await scene.db.query(`delete from ${schema}.job where flow_id = '${flow.id}'`)
+  })
+
+  test('the producer role grows and closes an open flow, and only workers and operators run one again', async () => {
+    const act = defineJob({ kind: 'k', queue: 'q' })
+    const batch = await login('producer').stint.flows.open(
+      flow('open')
+        .jobs('rows', act, [1])
+        .job('done', act, 1, { after: ['rows'] }),
+    )
+    await batch.add('rows', [2, 3])
+    const rerun = (role: 'producer' | 'operator' | 'worker'): Promise<unknown> =>
+      login(role).stint.flows.rerun(batch.id, { from: 'rows' })
+    await expect(rerun('producer')).rejects.toMatchObject({ code: 'database-rejected' })
+    expect(await rerun('operator')).toMatchObject({ id: expect.any(String) as string })
+    expect(await rerun('worker')).toMatchObject({ id: expect.any(String) as string })
+    await batch.close()
+    expect(await login('viewer').stint.flows.get(batch.id)).toMatchObject({
+      nodes: [{ total: 3 }, { total: 1 }],
+    })
+    const other = await login('producer').stint.flows.open(flow('open').jobs('rows', act, [1]))
+    expect(await login('operator').stint.flows.cancel(other.id)).toMatchObject({ state: 'cancelled' })
+    await scene.db.query(`delete from ${schema}.job where flow_id is not null`)
   })
 
   test('the producer role takes, corrects and penalises tokens of a rate', async () => {

@@ -1,7 +1,7 @@
 import type { Job } from '../core/job.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
-import type { Hint } from '../jobs/wake-up/hint.ts'
 import type { Announcer } from '../jobs/wake-up/announcer.ts'
+import type { Hint } from '../jobs/wake-up/hint.ts'
 import { Breakers } from './breakers.ts'
 import type { Calls } from './calls.ts'
 import { DeadLetters } from './dead/dead-letters.ts'

@@ -29,7 +29,7 @@ import { Enqueuer } from './enqueue/enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs } from './enqueue/enqueued-job.ts'
 import type { EnqueueManyOptions, EnqueueOptions } from './enqueue/options.ts'
 import type { ErrorGroups } from './dead/error-groups.ts'
-import type { FlowVerbs } from './flows/flow-verbs.ts'
+import { Flows } from './flows/flows.ts'
 import { Waiter } from './follow/waiter.ts'
 import { JobReader } from './job-reader.ts'
 import type { JobVerbs, ResumeOptions, When } from './jobs/job-verbs.ts'
@@ -80,8 +80,8 @@ export class Stint<Tx = PgTransaction> extends JobReader {
   readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
-  /** Jobs that start after other jobs: find, cancel, replay. */
-  readonly flows: FlowVerbs
+  /** Jobs that start after other jobs: store, find, cancel, replay, run again. */
+  readonly flows: Flows<Tx>
   /** Groups of errors with the same cause: how often, since when, and their status. */
   readonly errors: ErrorGroups
   /** How long queues keep their jobs, which are paused or draining, and how many of their jobs workers run at once. */
@@ -141,7 +141,16 @@ export class Stint<Tx = PgTransaction> extends JobReader {
     const parts = this.#partsOn(this.#calls)
     this.#jobs = parts.jobs
     this.dead = parts.dead
-    this.flows = parts.flows
+    this.flows = new Flows<Tx>(calls, {
+      blobs: config.blobs,
+      ambient: config.ambient,
+      foreign: (tx) => this.#enqueuer.foreign(tx),
+      admitted: (jobs, about, send) => this.#enqueuer.admitted(jobs, about, send),
+      stored: (hints, isInTx) => {
+        if (isInTx) announcer.storedInTransaction(hints)
+        else announcer.stored(hints)
+      },
+    })
     this.queues = parts.queues
     this.workers = parts.workers
     this.schedules = parts.schedules

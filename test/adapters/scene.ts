@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TxAdapter } from '../../src/db/foreign-tx.ts'
-import { defineJob, Stint, typed } from '../../src/index.ts'
+import { defineJob, flow, Stint, typed } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 
@@ -59,6 +59,31 @@ export function describeAdapter<Tx>(
       })
       await expect(failing).rejects.toBe(oops)
       expect(await stored(database, 'undone')).toEqual({ notes: 0, jobs: 0 })
+    })
+
+    test('a flow is stored with the rows of the transaction, or not at all', async () => {
+      const notes = flow('notes')
+        .job('first', embed, { text: 'flow' })
+        .job('then', embed, { text: 'flow' }, { after: ['first'] })
+      let id = ''
+      await app.transaction(async (tx) => {
+        await app.insertNote(tx, 'flow')
+        id = (await stint.flows.enqueue(notes, { tx, unique: "it's $1" })).id
+        expect(await stored(database, 'flow')).toEqual({ notes: 0, jobs: 0 })
+        expect(await stint.flows.enqueue(notes, { tx, unique: "it's $1" })).toMatchObject({
+          id,
+          placement: 'kept',
+        })
+      })
+      expect(await stored(database, 'flow')).toEqual({ notes: 1, jobs: 2 })
+      expect(await stint.flows.get(id)).toMatchObject({ state: 'open', uniqueKey: "it's $1" })
+      const oops = new Error('oops')
+      const failing = app.transaction(async (tx) => {
+        await stint.flows.enqueue(notes, { tx })
+        throw oops
+      })
+      await expect(failing).rejects.toBe(oops)
+      expect(await stored(database, 'flow')).toEqual({ notes: 1, jobs: 2 })
     })
 
     test.for(awkwardTexts)('the input %j arrives unchanged', async (text) => {

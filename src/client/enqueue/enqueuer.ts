@@ -88,6 +88,25 @@ export class Enqueuer<Tx> {
     return job
   }
 
+  /** Sends jobs of flows once their queues are known to take them, and counts them. */
+  async admitted<Result>(
+    jobs: readonly PreparedJob[],
+    { isInTx, isStored }: { isInTx: boolean; isStored: (result: Result) => boolean },
+    send: () => Promise<Result>,
+  ): Promise<Result> {
+    await this.#admission.lookAll(jobs, isInTx)
+    const admitted = this.#admission.admit(jobs)
+    let isDone = false
+    try {
+      const result = await send()
+      isDone = isStored(result)
+      if (isDone) this.#stats.stored(jobs.map(({ queue, kind }) => ({ queue, kind, duplicate: false })))
+      return result
+    } finally {
+      this.#admission.done(admitted, isDone)
+    }
+  }
+
   async enqueueMany<Contract extends JobContract>(
     contract: Contract,
     inputs: Iterable<InputOf<Contract>> | AsyncIterable<InputOf<Contract>>,
@@ -136,7 +155,7 @@ export class Enqueuer<Tx> {
       // Before anything is sent: a refused batch must leave nothing in the caller's transaction.
       await kept.at(0)
       if (this.#admission.hasRules) await kept.all()
-      const stored = await this.#storeAllIn(this.#foreign(tx), kept, {
+      const stored = await this.#storeAllIn(this.foreign(tx), kept, {
         isRepeat: false,
         isInTx: true,
         report,
@@ -180,14 +199,15 @@ export class Enqueuer<Tx> {
   }
 
   async #storeIn(tx: Tx, prepared: PreparedJob): Promise<Placed> {
-    const [placed] = await sendBatch(this.#foreign(tx), [prepared], false)
+    const [placed] = await sendBatch(this.foreign(tx), [prepared], false)
     if (placed === undefined) throw new Error('The transaction returned no row for the enqueue')
     this.#announcer.storedInTransaction(new Set([prepared.hint]))
     this.#drop(unusedOf([prepared], [placed]))
     return placed
   }
 
-  #foreign(tx: Tx): Queryable {
+  /** A caller's transaction, for our statements. */
+  foreign(tx: Tx): Queryable {
     const { adapter, schema } = this.#config
     const foreign = foreignTx(tx, adapter, schema)
     // An error in the caller's transaction reaches the caller unchanged, because its retry may depend on the SQLSTATE. Only

@@ -162,7 +162,7 @@ function resolveExpect(expect: unknown): FlowState | undefined {
 }
 
 /** Jobs of one queue, priority and key are found in the same way: one hint is enough for them. */
-function hintsOf(jobs: readonly ReplayedMember[]): Iterable<JobHint> {
+export function hintsOf(jobs: readonly Omit<ReplayedMember, 'id'>[]): Iterable<JobHint> {
   const hints = new Map<string, JobHint>()
   for (const { queue, priority, key } of jobs)
     hints.set(JSON.stringify([queue, priority, key]), {
