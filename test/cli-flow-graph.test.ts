@@ -14,7 +14,7 @@ function nodeOf(
   const succeeded = state === '✓' ? jobs : state === '✖' ? jobs - 1 : 0
   return {
     ...{ node, name, total: jobs, remaining: jobs - dead - succeeded, succeeded, dead, cancelled: 0 },
-    ...{ needs: state === '◌' ? 1 : 0, isComplete: state === '✓' },
+    ...{ needs: state === '◌' ? 1 : 0, isOpen: false, isComplete: state === '✓' },
     ...{ onSucceeded: [], onEnded: [], onDead: [], ...to },
   }
 }
@@ -22,7 +22,7 @@ function nodeOf(
 const checkout: Flow = {
   ...{ id: '01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4', type: 'flow', name: 'checkout', state: 'held' },
   ...{ parentId: null, uniqueKey: null, createdAt: new Date('2026-11-18T09:57:00Z'), endedAt: null },
-  ...{ cancelReason: null, broken: [] },
+  ...{ cancelReason: null, rerunOf: null, broken: [] },
   nodes: [
     nodeOf(['✓', 'reserve', 1], 0, { onSucceeded: [1, 2, 6] }),
     nodeOf(['✓', 'tax', 1], 1, { onSucceeded: [3] }),
