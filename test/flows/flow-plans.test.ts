@@ -102,7 +102,7 @@ beforeAll(async () => {
     // A page of flows, a flow, the jobs of its small nodes, and who may see it.
     list: {
       statement: listSql,
-      params: { before: lastUuid, isOpen: false, name: null, type: 'flow', limit: 51 },
+      params: { before: lastUuid, isOpen: 'false', name: null, type: 'flow', limit: 51 },
       of: 51,
     },
     get: { statement: getSql, params: { id: one }, of: 1 },
