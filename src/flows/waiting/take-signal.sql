@@ -2,6 +2,8 @@
 -- happened becomes the record of the call, in one statement: never both, and never neither without a trace.
 --
 -- The record of a wait that the job suspended for exists already and knows when the wait ends. Returns a row if the lease holds.
+-- With a final record nothing is taken: an earlier try, whose reply was lost, wrote it, perhaps while this statement waited for
+-- the job's row. This statement cannot see that record; the caller reads it.
 with fence as materialized (
   select id
     from stint.job
@@ -21,10 +23,6 @@ with fence as materialized (
             order by signal.id
             limit 1
               for update) as signal
-), taken as (
-  update stint.signal
-     set taken_by = :epoch::integer
-   where id = any(array(select id from found))
 ), written as (
   insert into stint.step (job_id, name, n, seq, type, state, epoch, beside, started_at, ended_at, result)
   select fence.id, :name::text, :n::integer, :seq::integer, 'signal', 'done', :epoch::integer, :beside::boolean,
@@ -39,13 +37,18 @@ with fence as materialized (
                     and step.n = :n::integer
                     and step.until <= stint.now())
       on conflict (job_id, name, n) do update
-     set state    = 'done',
+     set seq      = excluded.seq,
+         state    = 'done',
          epoch    = excluded.epoch,
          ended_at = excluded.ended_at,
          result   = excluded.result
    where step.epoch <= excluded.epoch
      and step.state = 'open'
   returning result
+), taken as (
+  update stint.signal
+     set taken_by = :epoch::integer
+   where id = any(array(select id from found where exists (select from written)))
 )
 select (select result from written) as result
   from fence

@@ -62,14 +62,13 @@ export class Records {
   /** Takes a signal. After a lost reply the record says whether it was taken. */
   take(request: TakeRequest): Promise<TakenSignal | 'none' | 'lost'> {
     return this.#withRetries(async (isRepeat) => {
-      if (isRepeat) {
-        const known = (await readRecords(this.#db, [request.id])).get(request.id) ?? []
-        const own = known.find(
-          ({ name, n, state }) => name === request.name && n === request.n && state === 'done',
-        )
-        if (own !== undefined) return own.result as TakenSignal
-      }
-      return takeSignal(this.#db, request)
+      const taken = await takeSignal(this.#db, request)
+      if (taken !== 'none' || !isRepeat) return taken
+      const known = (await readRecords(this.#db, [request.id])).get(request.id) ?? []
+      const own = known.find(
+        ({ name, n, state }) => name === request.name && n === request.n && state === 'done',
+      )
+      return own === undefined ? 'none' : (own.result as TakenSignal)
     })
   }
 
