@@ -113,7 +113,7 @@ export class JobReader {
   }
 
   /**
-   * The steps of a job with their results, in the order in which they began: those that are recorded, or those of its history if
+   * The steps of a job with their results, in the order in which they were recorded: those that are recorded, or those of its history if
    * it succeeded or was cancelled. History has 64 KiB for the steps of a job: results that found no room are left out.
    */
   async steps(id: string, options?: StepsOptions): Promise<JobStep[]> {

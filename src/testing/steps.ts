@@ -20,16 +20,16 @@ export class StepRun {
   droppedAfter: string | undefined
   readonly dropAt: number
   readonly #finished = new Set<string>()
-  readonly #lastPlaces = new Map<string, string>()
+  readonly #lastPages = new Map<string, string>()
 
   constructor(dropAt: number) {
     this.dropAt = dropAt
   }
 
-  called(call: ProbedCall & { place: string }): void {
-    const { jobId, kind, name, n, place } = call
-    this.#lastPlaces.set(keyOf(call), place)
-    const isRepeat = this.#finished.has(placeOf(call, place))
+  called(call: ProbedCall & { page: string }): void {
+    const { jobId, kind, name, n, page } = call
+    this.#lastPages.set(keyOf(call), page)
+    const isRepeat = this.#finished.has(placeOf(call, page))
     this.ledger.push({ jobId, kind, step: name, n, isRepeat })
   }
 
@@ -37,9 +37,9 @@ export class StepRun {
   recorded(call: Parameters<StepProbe['recorded']>[0]): boolean {
     this.records++
     // Each record of ctx.each() is about one page that is done. Any other open record is about a wait or a further try.
-    const place = this.#lastPlaces.get(keyOf(call))
-    if (place !== undefined && (call.state !== 'open' || call.type === 'each'))
-      this.#finished.add(placeOf(call, place))
+    const page = this.#lastPages.get(keyOf(call))
+    if (page !== undefined && (call.state !== 'open' || call.type === 'each'))
+      this.#finished.add(placeOf(call, page))
     if (this.records !== this.dropAt) return false
     this.droppedAfter = `'${call.name}' of '${call.kind}'`
     return true
@@ -50,8 +50,8 @@ function keyOf({ jobId, name, n }: ProbedCall): string {
   return `${jobId} ${n} ${name}`
 }
 
-function placeOf(call: ProbedCall, place: string): string {
-  return `${keyOf(call)}\n${place}`
+function placeOf(call: ProbedCall, page: string): string {
+  return `${keyOf(call)}\n${page}`
 }
 
 /** The steps of one test: which are mocked, and what became of them in the run of now. */
@@ -77,7 +77,7 @@ export class TestSteps {
       get isDropped() {
         return isDropped
       },
-      run<Value>(call: ProbedCall & { place: string }, real: () => Value, given: readonly unknown[]): Value {
+      run<Value>(call: ProbedCall & { page: string }, real: () => Value, given: readonly unknown[]): Value {
         // Another handler of a worker that is gone.
         if (isDropped) return new Promise(() => undefined) as Value
         current().called(call)

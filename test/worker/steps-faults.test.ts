@@ -132,3 +132,54 @@ test('what a handler does after its job waits is refused', async () => {
   expect(await opened).toMatchObject({ code: 'job-completed' })
   await worker.hears('succeeded', id)
 })
+
+test('what a handler does after it has returned is refused, also if it had no step before', async () => {
+  const job = newJob()
+  const { opened: ended, open: end } = gate()
+  const { opened, open } = gate<unknown>()
+  let ran = 0
+  const worker = await startFor(scene, job, (_input, ctx) => {
+    void ended.then(() => ctx.step('late', () => ran++)).catch(open)
+  })
+  const { id } = await scene.stint.enqueue(job)
+  await worker.hears('succeeded', id)
+  end(undefined)
+  expect(await opened).toMatchObject({ code: 'job-completed' })
+  expect(ran).toBe(0)
+})
+
+test('a handler that catches everything can swallow neither a wait nor that its job is parked', async () => {
+  const job = newJob()
+  const caught: unknown[] = []
+  const worker = await startFor(scene, job, async (_input, ctx) => {
+    try {
+      await ctx.step(ctx.fence.epoch > 1 ? 'renamed' : 'first', () => 1)
+      await ctx.sleep('1ms')
+      await ctx.waitForSignal('never')
+    } catch (error) {
+      caught.push(error)
+    } finally {
+      caught.push('finally')
+    }
+    return 'done'
+  })
+  const { id } = await scene.stint.enqueue(job)
+  await worker.hears('parked', id)
+  expect(caught).toEqual([])
+  expect(await stored(scene, id)).toMatchObject({ state: 'waiting' })
+})
+
+test.each([
+  ['a text', 'go'],
+  ['a list', [1]],
+  ['null', null],
+])('a wait for a signal that matches %s is refused', async (_, match) => {
+  const job = newJob()
+  const worker = await startFor(scene, job, (_input, ctx) =>
+    ctx.waitForSignal('go', { match: match as object }),
+  )
+  const { id } = await scene.stint.enqueue(job, undefined, { attempts: 1 })
+  const { error } = await worker.hears('dead', id)
+  expect(error).toMatchObject({ code: 'invalid-option' })
+  expect(error?.message).toContain('`match`')
+})

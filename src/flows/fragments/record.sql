@@ -1,4 +1,4 @@
--- Insert the records of "fence", the jobs whose lease holds.
+-- Insert the records of "fence", the jobs whose lease holds. A final record is never opened again.
 insert into stint.step (
   job_id, name, n, seq, type, state, epoch, tries, beside, started_at, ended_at, until, result, result_blob, error)
 select id, name, n, seq, type, state, epoch, tries, beside, stint.now() - ms * interval '1 millisecond',
@@ -6,7 +6,8 @@ select id, name, n, seq, type, state, epoch, tries, beside, stint.now() - ms * i
        coalesce("untilAt", stint.now() + "untilMs" * interval '1 millisecond'), result, blob, error
   from fence
     on conflict (job_id, name, n) do update
-   set state       = excluded.state,
+   set seq         = excluded.seq,
+       state       = excluded.state,
        epoch       = excluded.epoch,
        tries       = excluded.tries,
        ended_at    = excluded.ended_at,
@@ -15,4 +16,5 @@ select id, name, n, seq, type, state, epoch, tries, beside, stint.now() - ms * i
        result_blob = excluded.result_blob,
        error       = excluded.error
  where step.epoch <= excluded.epoch
+   and (step.state = 'open' or excluded.state <> 'open')
 returning job_id as id, name, n

@@ -1,4 +1,4 @@
--- The last records of the steps of a job, for people, in the order in which the steps began.
+-- The last records of the steps of a job, for people, in the order in which they were recorded.
 --
 -- A result is left out once the results so far are larger than :maxBytes as they are stored: those of a job may have 32 MiB
 -- together. pg_column_size() says how large one is without reading it.

@@ -37,7 +37,7 @@ export interface JobStepsRequest {
   maxBytes: number
 }
 
-/** The steps of a job, in the order in which they began; undefined if there is no such job. */
+/** The steps of a job, in the order in which they were recorded; undefined if there is no such job. */
 export async function readJobSteps(db: Queryable, request: JobStepsRequest): Promise<JobStep[] | undefined> {
   // The records first: a job that ends in between has them in its history then.
   const recorded = await run(db, jobStepsSql, { ...request }, toJobStep)

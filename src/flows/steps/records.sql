@@ -1,4 +1,4 @@
--- The records of some jobs, in the order in which their calls began, and how often each job was parked.
+-- The records of some jobs, in the order in which their results were recorded.
 --
 -- Job by job, so that the planner reads the primary key for each. Whether a wait is over is decided here, by the clock of
 -- the database.

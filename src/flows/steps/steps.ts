@@ -80,7 +80,7 @@ export function recordKey(job: string, { name, n }: StepKey): string {
   return `${job} ${n} ${name}`
 }
 
-/** The records of each of these jobs, in the order in which their calls began. */
+/** The records of each of these jobs, in the order in which their results were recorded. */
 export async function readRecords(db: Queryable, ids: readonly string[]): Promise<Map<string, StepRecord[]>> {
   type Row = StepRecord & { job: string; hasResult: boolean }
   const rows = await run(db, recordsSql, { ids, limit: mostRecords + 1 }, (row: Row) => row)

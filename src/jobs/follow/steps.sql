@@ -1,4 +1,4 @@
--- The records of the steps of some jobs, without their results, in the order in which the steps began.
+-- The records of the steps of some jobs, without their results, in the order in which they were recorded.
 --
 -- Job by job, so that the planner reads the primary key for each.
 select asked.id as job, found.*

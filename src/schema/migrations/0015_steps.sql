@@ -37,7 +37,7 @@ create table stint.step (
   job_id      uuid             not null,
   name        text collate "C" not null,
   n           integer          not null,                            -- 0 for the first call of this name
-  seq         integer          not null,                            -- the order in which the calls began
+  seq         integer          not null,                            -- the order in which they were recorded last
   type        text             not null,                            -- step, tx, each, sleep, signal, job, spawn, version
   state       text             not null,                            -- open: it waits or is not complete; done; failed
   epoch       integer          not null,                            -- of the attempt that wrote it

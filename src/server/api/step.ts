@@ -35,7 +35,7 @@ export const JobSteps = z
       })
       .nullable()
       .describe('Why the job is parked: its handler asks for other steps than those that are recorded.'),
-    items: z.array(JobStep).describe('The last 1,000, in the order in which they began.'),
+    items: z.array(JobStep).describe('The last 1,000, in the order in which they were recorded.'),
     redacted: z.boolean().describe('Parts of the results were replaced.'),
     asOf: Time,
   })

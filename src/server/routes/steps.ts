@@ -10,7 +10,7 @@ const getSteps = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/steps',
   tags: ['Jobs'],
-  summary: 'The steps of a job, in the order in which they began',
+  summary: 'The steps of a job, in the order in which they were recorded',
   description: 'The results need the permission `view.input`, and are redacted like inputs.',
   'x-action': 'view',
   'x-cli': 'stint job steps {id}',

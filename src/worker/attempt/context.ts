@@ -76,7 +76,7 @@ export class JobContext implements HandlerContext {
   #log: JobLog | undefined
   #isInTx = false
   readonly #options: ContextOptions
-  #isSuspended = false
+  #over: string | undefined
   /** Made on first use, as the journal: most jobs have no steps. */
   #steps: Steps | undefined
   #journal: Journal | undefined
@@ -317,7 +317,7 @@ export class JobContext implements HandlerContext {
       const journal = (this.#journal ??= new Journal(this.held, this.#services))
       const { end, isBatch = false } = this.#options
       void journal.ended.then((ending) => {
-        this.#isSuspended = true
+        this.#over = 'waits'
         this.#controller?.abort(new Error('The attempt is over: the job waits'))
         end?.(ending)
       })
@@ -327,9 +327,7 @@ export class JobContext implements HandlerContext {
         blobs: this.#services.blobs,
         approvals: this.#services.approvals,
         signal: () => this.signal,
-        mustBeOpen: () => {
-          this.#mustBeOutsideTx()
-        },
+        mustBeOpen: this.#mustBeOutsideTx.bind(this),
         isBatch,
       })
     }
@@ -343,6 +341,7 @@ export class JobContext implements HandlerContext {
 
   /** The handler has ended. Returns its records for people; undefined if there are none. */
   endJournal(): string | undefined {
+    this.#over ??= 'has ended'
     return this.#journal?.close()
   }
 
@@ -380,7 +379,7 @@ export class JobContext implements HandlerContext {
   }
 
   #mustBeOpen(): void {
-    if (this.#isSuspended) throw this.#completed('waits; what its handler still does is ignored')
+    if (this.#over) throw this.#completed(`${this.#over}; what its handler still does is ignored`)
     if (this.completion !== 'none')
       throw this.#completed('was completed already; its handler can only return')
   }

@@ -1,13 +1,21 @@
 import type { NewRecord, StepKey, StepType } from '../../../flows/steps/steps.ts'
 import type { AwaitedSignal } from '../../../flows/waiting/waiting.ts'
+import type { Place } from './order.ts'
 
 /** One call of a handler's context. */
 export interface Call extends StepKey {
-  readonly seq: number
+  /** Its number in the order of results, once it has one. */
+  seq: number
+  /** Where its result is in that order. */
+  place?: Place | undefined
   readonly type: StepType
   readonly beside: boolean
   readonly beganAt: number
+  /** It has failed, and this is to be stored if the handler goes on. */
+  failure?: Pick<NewRecord, 'seq' | 'error'>
   stop?: Stop
+  /** When it stopped. */
+  stoppedAt?: number
 }
 
 /** Why a call does not return in this attempt. */

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StintError } from '../../../core/errors.ts'
 import { describeFailure } from '../../../core/failures/stored-error.ts'
-import type { StoredError } from '../../../core/failures/stored-error.ts'
 import type { StepCall } from '../../../flows/steps/parked-job.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
@@ -11,7 +10,11 @@ import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
 import { keyOf } from './call.ts'
 import type { Call, Stop } from './call.ts'
+import { Order } from './order.ts'
+import type { Place } from './order.ts'
 import type { StepProbe } from './probe.ts'
+import { tooLarge, tooMany } from './refusals.ts'
+import { untilOf, waitingOf } from './until.ts'
 import { stepSummary } from './summary.ts'
 
 /**
@@ -30,8 +33,9 @@ import { stepSummary } from './summary.ts'
  * swallow, and no `finally` that runs too early. When all calls under way have stopped and a turn has passed, the attempt ends
  * without its handler. Code that takes time between the calls is not seen: it belongs into a step.
  *
- * A result counts once its record is stored. A failure is stored only when the handler goes on past it, before its next call
- * begins: an attempt that fails by it runs the step again.
+ * A result counts once its record is stored. Results are numbered, and given to the handler in this order in every attempt
+ * (order.ts), so that a race has one winner. A failure is stored only when the handler goes on past it, before its next call
+ * begins: an attempt that fails by it runs the step again. That a worker stops is no failure of the step.
  */
 export class Journal {
   readonly held: HeldJob
@@ -41,7 +45,13 @@ export class Journal {
   readonly #asked = new Set<string>()
   /** Calls under way. */
   readonly #calls = new Set<Call>()
-  #failures: Failure[] = []
+  /** Calls whose failure the handler has got. */
+  #failed: Call[] = []
+  /** Failures on their way to the database: no call begins before they are stored. */
+  #storing: Promise<void> = Promise.resolve()
+  #order = new Order()
+  /** Of the recorded results. */
+  readonly #places = new Map<string, Place>()
   #loading: Promise<void> | undefined
   #readAt = 0
   #seq = 0
@@ -91,7 +101,9 @@ export class Journal {
     this.#counts.clear()
     this.#asked.clear()
     this.#calls.clear()
-    this.#failures = []
+    this.#failed = []
+    this.#storing = Promise.resolve()
+    this.#expectRecorded()
     this.#state = 'open'
     return this
   }
@@ -101,29 +113,45 @@ export class Journal {
     if (this.#state !== 'open') throw this.#isOver()
     const n = this.#counts.get(name) ?? 0
     this.#counts.set(name, n + 1)
-    const call = { name, n, type, seq: this.#seq++, beside: this.#calls.size > 0, beganAt: performance.now() }
+    const call: Call = { name, n, type, seq: 0, beside: this.#calls.size > 0, beganAt: performance.now() }
     this.#calls.add(call)
     return call
   }
 
-  /** A call has returned or failed. */
-  finish(call: Call): void {
+  /** A call has a result, or has failed. Resolves when it may be given to the handler. */
+  async finish(call: Call): Promise<void> {
+    await call.place?.turn()
+    // Not before: the handler cannot have gone past a failure that it has not got.
+    if (call.failure !== undefined) this.#failed.push(call)
     this.#calls.delete(call)
     this.#look()
   }
 
   /** The record of a call. Writes down the failures that the handler has gone past. */
   async find(call: Call): Promise<StepRecord | undefined> {
-    const failures = this.#failures
-    this.#failures = []
+    const stored = this.#storeFailures()
     await (this.#loading ??= this.#load())
-    for (const { of, error } of failures) await this.#write(of, { state: 'failed', error })
+    await stored
     if (this.probe !== undefined) await this.#unlessDropped()
-    this.#asked.add(keyOf(call))
-    const found = this.#records.get(keyOf(call))
+    const key = keyOf(call)
+    this.#asked.add(key)
+    const found = this.#records.get(key)
     if (found === undefined) return undefined
-    if (found.type === call.type) return found
-    return this.park(call, `its call '${call.name}' is a ${call.type}, and was a ${found.type}`)
+    if (found.type !== call.type)
+      return this.park(call, `its call '${call.name}' is a ${call.type}, and was a ${found.type}`)
+    call.place = this.#places.get(key)
+    call.place?.ask()
+    return found
+  }
+
+  #storeFailures(): Promise<void> {
+    const failed = this.#failed
+    this.#failed = []
+    if (failed.length > 0)
+      this.#storing = this.#storing.then(async () => {
+        for (const call of failed) await this.#write(call, { state: 'failed', ...call.failure })
+      })
+    return this.#storing
   }
 
   /** Waits until a call without a record may begin; never returns if it must not. */
@@ -149,7 +177,7 @@ export class Journal {
   /** Stores the result of a call. */
   async done(
     call: Call,
-    { result, ...more }: { result: string | undefined; blob?: string; tries?: number },
+    { result, ...more }: { result: string | undefined; blob?: string; tries?: number; beside?: boolean },
   ): Promise<void> {
     await this.#write(call, { state: 'done', result, ...more })
   }
@@ -169,18 +197,29 @@ export class Journal {
     this.#progressed(call, 'done')
   }
 
-  /** A call has failed; it is written down if the handler goes on. */
-  failed(call: Call, thrown: unknown): void {
-    const { kind } = this.held.job
-    this.#failures.push({ of: call, error: describeFailure(thrown, { kind, failureClass: 'unknown' }) })
+  /** A time is over. With nothing beside it there is no order to keep, and nothing to store. */
+  async over(call: Call): Promise<void> {
+    if (this.#calls.size > 1) await this.done(call, { result: undefined })
   }
 
-  /** What a record to write has in common with all others. */
+  /** A call has failed; it is written down if the handler goes on. */
+  failed(call: Call, thrown: unknown): void {
+    const { job, abortedFor } = this.held
+    // No further step begins in this worker, and the next one runs this step again.
+    if (abortedFor === 'shutdown' || abortedFor === 'lease') return
+    const { seq } = this.header(call)
+    call.failure = { seq, error: describeFailure(thrown, { kind: job.kind, failureClass: 'unknown' }) }
+  }
+
+  /** What a record to write has in common with all others. The call takes its place in the order of results. */
   header(
     call: Call,
   ): Pick<NewRecord, 'job' | 'lease' | 'epoch' | 'name' | 'n' | 'seq' | 'type' | 'beside' | 'ms'> {
+    call.place?.leave()
+    call.place = this.#order.add()
+    const seq = (call.seq = this.#seq++)
     const { job } = this.held
-    const { name, n, seq, type, beside, beganAt } = call
+    const { name, n, type, beside, beganAt } = call
     const ms = performance.now() - beganAt
     return { job: job.id, lease: job.leaseId, epoch: job.epoch, name, n, seq, type, beside, ms }
   }
@@ -212,7 +251,9 @@ export class Journal {
 
   /** The call waits, and its promise never settles. */
   stop(call: Call, stop: Stop): Promise<never> {
+    call.place?.leave()
     call.stop = stop
+    call.stoppedAt = performance.now()
     this.#look()
     return new Promise<never>(() => undefined)
   }
@@ -230,16 +271,30 @@ export class Journal {
       this.#records.set(keyOf(one), one)
       this.#seq = Math.max(this.#seq, one.seq + 1)
     }
+    this.#expectRecorded()
+  }
+
+  /** Which version was chosen is no result that a handler waits for. */
+  #expectRecorded(): void {
+    this.#order = new Order()
+    this.#places.clear()
+    for (const one of [...this.#records.values()].sort((a, b) => a.seq - b.seq))
+      if (one.state !== 'open' && one.type !== 'version') this.#places.set(keyOf(one), this.#order.expect())
   }
 
   async #write(call: Call, said: Pick<NewRecord, 'state'> & Partial<NewRecord>): Promise<void> {
     if (this.probe !== undefined) await this.#unlessDropped()
     this.#bytes += said.result?.length ?? 0
     if (this.#bytes > maxBytes) throw tooLarge(this.held, this.#bytes)
-    if (!(await this.#services.records.write({ ...this.header(call), tries: 1, ...said }))) throw this.#lost()
-    const { state, result, tries = 1, error } = said
-    this.#know(call, { state, result: result === undefined ? undefined : JSON.parse(result), tries, error })
-    this.#progressed(call, state)
+    const one: NewRecord = { ...this.header(call), tries: 1, ...said }
+    try {
+      if (!(await this.#services.records.write(one))) throw this.#lost()
+    } finally {
+      // The handler gets nothing now: the call goes on or waits, or its failure was given before.
+      if (one.state !== 'done') call.place?.leave()
+    }
+    this.#know(call, { ...one, result: one.result === undefined ? undefined : JSON.parse(one.result) })
+    this.#progressed(call, one.state)
   }
 
   /** Once a test has taken the memory of the worker, nothing goes on and nothing is written. */
@@ -250,13 +305,13 @@ export class Journal {
   #know(
     call: Call,
     {
-      state,
-      result,
-      tries,
-      error,
-    }: Pick<StepRecord, 'state' | 'result' | 'tries'> & { error?: StoredError | undefined },
+      seq = call.seq,
+      beside = call.beside,
+      ...said
+    }: Pick<StepRecord, 'state' | 'result' | 'tries'> & Partial<Pick<NewRecord, 'seq' | 'beside' | 'error'>>,
   ): void {
-    const { name, n, seq, type, beside, beganAt } = call
+    const { name, n, type, beganAt } = call
+    const { state, result, tries, error } = said
     const endedAt = Date.now()
     // A wait began in an earlier attempt.
     const known = this.#records.get(keyOf(call))
@@ -313,21 +368,8 @@ export class Journal {
       return { type: 'released', reason: 'the worker drains: no further step begins' }
     for (const call of calls)
       if (call.stop?.type === 'wait' && call.stop.isNew)
-        await this.#write(call, { state: 'open', ...call.stop.until, ...call.stop.said })
-    const waits = stops.flatMap((stop) => (stop.type === 'wait' ? stop : []))
-    const signals = waits.flatMap(({ signal }) => signal ?? [])
-    const untilMs = waits.flatMap(({ until }) => until.untilMs ?? [])
-    const untilAt = waits.flatMap(({ until }) => until.untilAt ?? []).sort()
-    return {
-      type: 'waiting',
-      waits: {
-        ...(signals.length > 0 ? { signals } : {}),
-        ...(untilMs.length + untilAt.length > 0 ? { sleep: true } : {}),
-      },
-      untilMs: untilMs.length > 0 ? Math.min(...untilMs) : undefined,
-      untilAt: untilAt[0],
-      reason: calls.map(({ name }) => name).join(', '),
-    }
+        await this.#write(call, { state: 'open', ...untilOf(call), ...call.stop.said })
+    return waitingOf(calls)
   }
 
   async #parkedAs(call: Call, reason: string): Promise<Ending> {
@@ -359,11 +401,6 @@ export class Journal {
   }
 }
 
-interface Failure {
-  readonly of: Call
-  readonly error: StoredError
-}
-
 export interface JournalServices {
   readonly records: {
     /** False if the lease is gone. */
@@ -388,20 +425,4 @@ const parkMs = [60_000, 300_000, 900_000, 3_600_000]
 
 function nameOf({ name, n, type }: StepCall): StepCall {
   return { name, n, type }
-}
-
-function tooMany({ job }: HeldJob): StintError {
-  return new StintError(
-    'too-many-steps',
-    `Job ${job.id} of '${job.kind}' has ${mostRecords.toLocaleString('en')} records of steps, the most that a job may have. Use ctx.each() for many items, or children.`,
-    { jobIds: [job.id] },
-  )
-}
-
-function tooLarge({ job }: HeldJob, bytes: number): StintError {
-  return new StintError(
-    'too-many-steps',
-    `The steps of job ${job.id} of '${job.kind}' returned ${bytes.toLocaleString('en')} bytes together; 32 MiB is the most. Return references to what is stored elsewhere.`,
-    { jobIds: [job.id] },
-  )
 }

@@ -11,8 +11,8 @@ export interface ProbedCall extends StepKey {
 export interface StepProbe {
   /** The worker has lost its memory: no recorded call of its handlers returns any more. */
   readonly isDropped: boolean
-  /** Calls the function of a step, or what stands in for it. `place` is the cursor of a page of ctx.each(). */
-  run<Value>(call: ProbedCall & { place: string }, real: () => Value, given: readonly unknown[]): Value
+  /** Calls the function of a step, or what stands in for it. `page` is the cursor of a page of ctx.each(). */
+  run<Value>(call: ProbedCall & { page: string }, real: () => Value, given: readonly unknown[]): Value
   /** The record of a call is stored. */
   recorded(call: ProbedCall & { state: StepState }): void
 }
@@ -21,10 +21,10 @@ export interface StepProbe {
 export function probed<Args extends readonly unknown[], Value>(
   { probe, held: { job } }: Probed,
   real: (...args: Args) => Value,
-  { name, n, type, place = '' }: Pick<ProbedCall, 'name' | 'n' | 'type'> & { place?: string },
+  { name, n, type, page = '' }: Pick<ProbedCall, 'name' | 'n' | 'type'> & { page?: string },
 ): (...args: Args) => Value {
   if (probe === undefined) return real
-  const call = { jobId: job.id, kind: job.kind, name, n, type, place }
+  const call = { jobId: job.id, kind: job.kind, name, n, type, page }
   return (...args) => probe.run(call, () => real(...args), args)
 }
 

@@ -154,7 +154,7 @@ export class Steps {
       do {
         await this.#journal.mayBegin(call)
         const page = await pages(cursor)
-        const runPage = probed(this.#journal, run, { ...call, place: cursor ?? '' })
+        const runPage = probed(this.#journal, run, { ...call, page: cursor ?? '' })
         try {
           if (page.items.length > 0)
             await this.#try(call, (step) => runPage([...page.items], step), {
@@ -182,7 +182,8 @@ export class Steps {
     rejectUnknown('ctx.sleep()', rest, ['name'])
     const until = untilOf(span)
     await this.#call(`sleep:${name === '' ? '' : stepName(name)}`, 'sleep', async (call, before) => {
-      if (before?.state === 'done' || before?.isOver === true) return undefined
+      if (before?.state === 'done') return undefined
+      if (before?.isOver === true) return this.#journal.over(call)
       if (before === undefined) await this.#journal.mayBegin(call)
       const left = before === undefined ? until : { untilMs: this.#journal.leftMs(before) }
       return this.#journal.stop(call, { type: 'wait', isNew: before === undefined, until: left })
@@ -197,11 +198,11 @@ export class Steps {
     const name = signalName(signal)
     const untilMs = timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 })
     if (match !== undefined && !isObject(match)) throw invalidOption('match', 'an object', match)
-    const taken = await this.#call(`signal:${name}`, 'signal', async (call, before) => {
-      if (before?.state === 'done') return before.result as TakenSignal
+    return this.#call(`signal:${name}`, 'signal', async (call, before) => {
+      if (before?.state === 'done') return receivedOf(signal, before.result as TakenSignal)
       if (before === undefined) await this.#journal.mayBegin(call)
       const found = await this.#journal.take(call, { name, match })
-      if (found !== undefined) return found
+      if (found !== undefined) return receivedOf(signal, found)
       const left = before === undefined ? untilMs : this.#journal.leftMs(before)
       return this.#journal.stop(call, {
         type: 'wait',
@@ -210,9 +211,6 @@ export class Steps {
         signal: { name, match },
       })
     })
-    if ('timedOut' in taken) return { timedOut: true }
-    const { payload, id, by, sentAt } = taken
-    return { timedOut: false, payload: await readPayload<Payload>(signal, payload), id, by, sentAt }
   }
 
   /** Links that send a signal to this job. */
@@ -242,7 +240,7 @@ export class Steps {
       // One turn later, as for a step: only a job that has work recorded behind this place is past it.
       await new Promise(setImmediate)
       const chosen = this.#journal.unasked() === undefined ? newest : oldest
-      await this.#journal.done({ ...call, beside: true }, { result: String(chosen) })
+      await this.#journal.done(call, { result: String(chosen), beside: true })
       return chosen
     }) as Promise<number>
   }
@@ -268,9 +266,7 @@ export class Steps {
     const done = this.#journal
       .find(call)
       .then((before) => work(call, before))
-      .finally(() => {
-        this.#journal.finish(call)
-      })
+      .finally(() => this.#journal.finish(call))
     const { probe } = this.#journal
     return probe === undefined ? done : unlessDropped(probe, done)
   }
@@ -327,6 +323,15 @@ export class Steps {
     // As another attempt will see it: a Date has become text.
     return text === undefined ? undefined : JSON.parse(text)
   }
+}
+
+async function receivedOf<Payload>(
+  signal: SignalContract<Payload> | string,
+  taken: TakenSignal,
+): Promise<ReceivedSignal<Payload> | TimedOut> {
+  if ('timedOut' in taken) return { timedOut: true }
+  const { payload, id, by, sentAt } = taken
+  return { timedOut: false, payload: await readPayload<Payload>(signal, payload), id, by, sentAt }
 }
 
 function notInBatches(name: string): StintError {
