@@ -14,6 +14,7 @@ import { start } from '../../src/jobs/position.ts'
 import { HeldJob, HeldJobs } from '../../src/worker/attempt/held-job.ts'
 import type { Outcome } from '../../src/worker/attempt/outcome.ts'
 import { Handlers } from '../../src/worker/handlers.ts'
+import { storeLinked } from '../../src/worker/settle/linked.ts'
 import { Settler } from '../../src/worker/settle/settler.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { straightWay } from '../support/way.ts'
@@ -142,15 +143,39 @@ export class HandWorker {
     this.#held.remove(held)
   }
 
-  /** Claims and ends jobs until none is ready, and all is counted. */
-  async runAll(outcomeOf: (input: { node: string; place: number }, held: HeldJob) => Outcome): Promise<void> {
+  /** The process ends before the job has ended: its lease is lost, and what it still does is refused. */
+  async dieBefore(held: HeldJob, outcome: Outcome): Promise<void> {
+    await this.#db.query(
+      `update stint.job set state = 'ready', worker_id = null, lease_id = null, attempt = attempt - 1 where id = $1`,
+      [held.job.id],
+    )
+    const { type } = await this.settler.settle({ held, outcome, ranMs: 1 })
+    if (type !== 'refused') throw new Error(`Job ${held.job.id} was ended by a worker that had lost it`)
+    this.#held.remove(held)
+  }
+
+  /** The process ends after the job has ended, and before it counts the ending. */
+  async dieAfter(held: HeldJob, outcome: Outcome): Promise<void> {
+    const stored = await storeLinked(this.#db, [{ held, outcome, ranMs: 1 }], null)
+    if (stored.length !== 1) throw new Error(`Job ${held.job.id} had lost its lease`)
+    this.#held.remove(held)
+  }
+
+  /** Claims and ends jobs until none is ready, and all is counted. `deathOf` says where its process ends with a job. */
+  async runAll(
+    outcomeOf: (input: { node: string; place: number }, held: HeldJob) => Outcome,
+    deathOf: () => 'before' | 'after' | undefined = () => undefined,
+  ): Promise<void> {
     // A count may have released jobs after the last claim: quiet is a second claim that finds none.
     for (let quiet = 0; quiet < 2; quiet++) {
       const jobs = await this.claim()
       await Promise.all(
-        jobs.map((held) =>
-          this.end(held, outcomeOf(held.job.input as { node: string; place: number }, held)),
-        ),
+        jobs.map((held) => {
+          const outcome = outcomeOf(held.job.input as { node: string; place: number }, held)
+          const death = held.job.more?.isCancelled === true ? undefined : deathOf()
+          if (death === 'before') return this.dieBefore(held, outcome)
+          return death === 'after' ? this.dieAfter(held, outcome) : this.end(held, outcome)
+        }),
       )
       await this.settler.stop()
       await countAll(this.#db)

@@ -44,7 +44,8 @@ const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 't
 const slices: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
-    'test/worker/{cancel,claims,lanes,notes,settle,steps,steps-faults,tx,tx-retries}.test.ts',
+    'test/worker/{cancel,claims,lanes,notes,settle,steps,steps-faults,steps-order,tx,tx-retries}.test.ts',
+    'test/flows/{counting,endings,signal-races}.test.ts',
     'test/limits/{rates,rates-in-jobs}.test.ts',
     'test/{commit-cut,enqueue,follow,results}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
@@ -54,6 +55,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
   'no-notify': [
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
     'test/worker/{cancel,claims,lanes,order,settle,steps,tx,tx-retries}.test.ts',
+    'test/flows/signal-races.test.ts',
     'test/limits/rates-in-jobs.test.ts',
     'test/{follow,results,status,work}.test.ts',
     'test/guarantees/limits.test.ts',
