@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '../support/ledger.ts'
@@ -7,7 +8,7 @@ import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 import type { Scene } from './harness/scene.ts'
 
-/** Every write that a handler can do, and the name of its count. The heartbeat is the twelfth write. */
+/** Every write that a handler can do, and the name of its count. The heartbeat is one more. */
 const writes = {
   complete: 'complete',
   fail: 'fail',
@@ -20,6 +21,12 @@ const writes = {
   tx: 'ctxTx',
   'ctx.complete': 'ctxComplete',
   once: 'ctxOnce',
+  step: 'step',
+  stepTx: 'stepTx',
+  take: 'take',
+  suspend: 'suspend',
+  stepsEnd: 'endWithSteps',
+  memberEnd: 'endOfMember',
 } as const
 const leaseMs = 4_000
 
@@ -28,7 +35,7 @@ experiment(
     name: 'zombies',
     title: 'a worker that was stopped past its lease is refused every write when it resumes',
     method:
-      'Workers that run a job for every kind of write are stopped (SIGSTOP) for at least three leases, while another worker takes the jobs over. When the stopped workers resume (SIGCONT), the other worker has finished half of the jobs and still runs the rest. Each stopped worker then sends all its writes at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat. It learns that it was lost, goes on under another id and is stopped again.',
+      'Workers that run a job for every kind of write are stopped (SIGSTOP) for at least three leases, while another worker takes the jobs over. When the stopped workers resume (SIGCONT), the other worker has finished half of the jobs and still runs the rest. Each stopped worker then sends all its writes at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, `ctx.step`, `ctx.stepTx`, a signal taken, a suspend, the end of a job with steps, the end of a member of a flow, heartbeat. It learns that it was lost, goes on under another id and is stopped again.',
     short: { rounds: 1, processes: 4 },
     medium: { rounds: 5, processes: 20 },
     long: { rounds: 50, processes: 20 },
@@ -111,14 +118,18 @@ async function stopAgainAndAgain(
 
 /** Stops all zombies once, and lets them write when another worker has their jobs. */
 async function stopAll(
-  { ledger, stint, contract, worker }: Scene,
+  { db, ledger, stint, contract, worker }: Scene,
   { zombies, round, onStopped }: { zombies: readonly WorkerProcess[]; round: number; onStopped: () => void },
 ): Promise<Round> {
   const inputs = Object.keys(writes).map((write, n) => ({ act: 'zombie', write, held: n % 2 === 0 }))
   const writeOf = new Map<string, string>()
   for (const { name } of zombies) {
-    const { jobs } = await stint.enqueueMany(contract, inputs, { queue: queueOf(name) })
-    for (const [n, { id }] of jobs.entries()) writeOf.set(id, inputs[n]?.write ?? '')
+    const queue = queueOf(name)
+    const { jobs } = await stint.enqueueMany(contract, inputs.slice(0, -1), { queue })
+    const ids = [...jobs.map(({ id }) => id), await storeMember(db, { queue, input: inputs.at(-1) })]
+    for (const [n, id] of ids.entries()) writeOf.set(id, inputs[n]?.write ?? '')
+    const taking = ids[inputs.findIndex(({ write }) => write === 'take')] ?? ''
+    await stint.signal(taking, 'go')
   }
   const isOurs = ({ job }: Line): boolean => job !== undefined && writeOf.has(job)
   const isZombie = ({ worker: name }: Line): boolean => name.startsWith('zombie')
@@ -172,6 +183,19 @@ async function stopAll(
   }
 }
 
+/** Stores a job that is the only member of a flow. */
+async function storeMember(
+  db: Scene['db'],
+  { queue, input }: { queue: string; input: unknown },
+): Promise<string> {
+  const id = randomUUID()
+  const group = { queue, kind: 'work', priority: 0, maxAttempts: 5, version: 1 }
+  const groups = [{ ...group, ids: [id], places: [0], inputs: [input] }]
+  const flow = { id: randomUUID(), name: 'f', nodes: [{ name: 'only', needs: 0, chances: 0, groups }] }
+  await db.query('select * from stint.enqueue_flows($1)', [JSON.stringify([flow])])
+  return id
+}
+
 /** Counts all writes of zombies that were stored, and all endings that are not the second owner's. */
 async function tracesIn({ db, ledger }: Scene): Promise<Traces> {
   const [left] = await db.query<{ traces: number }>(
@@ -180,6 +204,11 @@ async function tracesIn({ db, ledger }: Scene): Promise<Traces> {
             + (select count(*) from stint.log)::integer
             + (select count(*) from stint.dead)::integer
             + (select count(*) from stint.jobs where queue = 'children')::integer
+            + (select count(*) from stint.step where name like '%late')::integer
+            + (select count(*) from stint.signal where taken_by is not null)::integer
+            + (select count(*) from stint.flow where coalesce((
+                 select sum(succeeded + dead + cancelled) from stint.flow_node where flow_id = flow.id), 0) + coalesce((
+                 select sum(succeeded + dead + cancelled) from stint.flow_ending where flow_id = flow.id), 0) <> 1)::integer
             + (select count(*) from stint.job)::integer as traces`,
   )
   const endings = await db.query<Ending>(

@@ -14,7 +14,8 @@ export async function installFunctions(db: TestDatabase, { root }: Build, name: 
   const module = (await import(`${pathToFileURL(file).href}?${Math.random()}`)) as Record<string, unknown>
   const [script] = Object.values(module) as { parts: readonly string[] }[]
   const functions = script?.parts.join('').match(/^create function [\s\S]*?^\$\$;$/gm) ?? []
-  for (const text of functions) await db.query(text.replace('create function', 'create or replace function'))
+  for (const text of functions)
+    await db.query(text.replaceAll('create function', 'create or replace function'))
 }
 
 /** A statement of a build by its file below src, `jobs/cancel.sql`. The bundle of the unchanged package has no such file. */

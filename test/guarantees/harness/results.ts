@@ -56,7 +56,7 @@ const order = [
     'blackhole',
     'commit-cuts',
   ],
-  ...['rolling-restart', 'poison', 'poison-isolated', 'fires'],
+  ...['rolling-restart', 'poison', 'poison-isolated', 'fires', 'steps', 'step-cuts', 'waiting-fleet'],
 ]
 
 function commit(): string {

@@ -1,5 +1,6 @@
 import { flowMutants } from './flow-mutants.ts'
 import { edit } from './mutant.ts'
+import { stepMutants } from './step-mutants.ts'
 import type { Mutant } from './mutant.ts'
 
 const limits = 'schema/migrations/0011_limits.sql.js'
@@ -16,6 +17,7 @@ const settles = [
 
 export const mutants: readonly Mutant[] = [
   ...flowMutants,
+  ...stepMutants,
   ...settles.map(({ id, statement, leases }): Mutant => ({
     id,
     what: `${statement} does not check the lease`,

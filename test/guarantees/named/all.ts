@@ -14,6 +14,7 @@ import { firesManySchedulers } from './fires.ts'
 import { flowEndings, flowTwoLast } from './flows.ts'
 import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
 import { limitsBothSorts, limitsCountOnce, limitsExact, orderFirstLive, ratesExact } from './limits.ts'
+import { signalAwaited, signalBesideSuspend, stepsReplayed, zombieSteps } from './steps.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
@@ -23,6 +24,7 @@ import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace }
 export const named = {
   'zombie.settle': zombieSettle,
   'zombie.side-writes': zombieSideWrites,
+  'zombie.steps': zombieSteps,
   'zombie.heartbeat': zombieHeartbeat,
   'batch.cross-lease': batchCrossLease,
   'sweep.live': sweepLive,
@@ -51,6 +53,9 @@ export const named = {
   'rates.exact': ratesExact,
   'flow.two-last': flowTwoLast,
   'flow.endings': flowEndings,
+  'signal.beside-suspend': signalBesideSuspend,
+  'signal.awaited': signalAwaited,
+  'steps.replayed': stepsReplayed,
   'breakers.decided-once': breakersDecidedOnce,
 } satisfies Record<string, (build: Build) => Promise<void>>
 

@@ -37,7 +37,7 @@ export async function zombieSideWrites(build: Build): Promise<void> {
 }
 
 /** Lets a worker do these writes for jobs that have a newer lease, and returns how each ended. */
-async function asZombie(
+export async function asZombie(
   { db, ledger, stint, contract, worker }: Scene,
   writes: readonly string[],
 ): Promise<{ said: string[]; untouched: () => Promise<void> }> {
@@ -49,6 +49,8 @@ async function asZombie(
   await ledger.wroteMany({ type: 'start' }, jobs.length)
   const heir = await liveWorker(db)
   await db.query('update stint.job set lease_id = $1, worker_id = $1, epoch = epoch + 1', [heir])
+  // For those that take one.
+  for (const { id } of jobs) await stint.signal(id, 'go')
   zombie.tell('thawed')
   const isEnding = ({ name, job }: Line): boolean => name !== undefined && job !== undefined
   const endings = await ledger.wroteMany(isEnding, jobs.length)

@@ -115,5 +115,7 @@ export async function flowEndings(build: Build): Promise<void> {
       [flow],
     )
     expect(rows, `${name} tells the flow`).toEqual([{ jobs: 1 }])
+    const outputs = await db.query('select job_id as id from stint.flow_output where flow_id = $1', [flow])
+    expect(outputs, `${name} keeps the result`).toEqual([{ id: first }])
   }
 }

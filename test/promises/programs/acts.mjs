@@ -4,8 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { defineJob } from 'stint/contracts'
 import { CancelJob, PermanentError, RetryAfter, Snooze } from 'stint/worker'
+import { stepActs, stepWrites } from './step-acts.mjs'
 
 export const acts = {
+  ...stepActs,
+
   return: (input, _ctx, { name }) => Promise.resolve(input?.value ?? { by: name }),
 
   sleep: async ({ ms }) => {
@@ -87,6 +90,7 @@ export const acts = {
       if (held) await told('go')
       return { by: name }
     }
+    if (write === 'stepsEnd') await ctx.step('before', () => 1)
     await told('thawed')
     for (;;) {
       try {
@@ -175,6 +179,7 @@ const failures = {
 }
 
 const writes = {
+  ...stepWrites,
   complete: () => Promise.resolve({ by: 'zombie' }),
   fail: () => {
     throw new Error('a zombie failed')

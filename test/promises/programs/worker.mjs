@@ -24,6 +24,7 @@ const ofJobs = [
   'dead',
   'cancelled',
   'snoozed',
+  'waiting',
   'released',
   'leaseLost',
   'slow',
