@@ -12,6 +12,14 @@ with gone as (
   select date_trunc('minute', stint.now()), queue, kind, count(*)
     from gone
    group by queue, kind
+), flow_cancelled as (
+  -- Its children: an attempt that never called its context does not know whether the job has some.
+  insert into stint.flow_ending (flow_id)
+  select flow.id
+    from stint.flow
+   where parent_id = any(array(select gone.id from gone))
+     and parent_id is not null
+     and ended_at is null
 )
 insert into stint.finished (
   -- include: jobs/finished-columns

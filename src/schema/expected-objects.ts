@@ -187,12 +187,14 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column flow.cancel_at': 'timestamp with time zone',
   'column flow.cancel_reason': 'text',
   'column flow.created_at': 'timestamp with time zone not null default stint.now()',
+  'column flow.depth': 'smallint not null default 0',
   'column flow.ended_at': 'timestamp with time zone',
   'column flow.id': 'uuid not null',
   'column flow.name': 'text collate "C" not null',
   'column flow.open_nodes': 'integer not null',
   'column flow.parent_id': 'uuid',
   'column flow.rerun_of': 'uuid',
+  'column flow.read_at': 'timestamp with time zone',
   'column flow.type': "text not null default 'flow'::text",
   'column flow.unique_key': 'text collate "C"',
   'column flow_ending.cancelled': 'integer not null default 0',
@@ -778,7 +780,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     'b8a3a27a5ed8b373effbd48b94d6bdf4',
   'function close_flow(flow uuid)': '300486745a44a268c30a629f38b29a35',
   'function closed_ms(of_name text, of_key text)': 'dbb32f8ac5c3f277939f19ed87f38d27',
-  'function count_endings(flows uuid[])': 'f8e6997d75ad400ee1c91fcecda754ee',
+  'function count_endings(flows uuid[])': '54e6da3793d00c8bab052e760b80f8b0',
   'function count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
     'c5792d60ccab75b6306733cca7d0cae8',
   'function death_of(worker uuid)': 'd41d8cd98f00b204e9800998ecf8427e',
@@ -798,9 +800,12 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function is_key(key text)': '7ab6d71a712744ea5c1fbf4a8c630345',
   'function is_open(of_queue text)': 'ae6eb2d36e5a5f16798b17b9a7c7c1f1',
   'function is_search(words text[])': '55023271ab08410b0c514c8d4ba6ecd2',
+  'function is_wait_over(waits jsonb)': 'fd89771b33ddc94491a8f4fe395ff202',
   'function kept_by_default()': 'c5f2c3f1ad917bb1ba78103721684c12',
   'function limits_of(of_queue text)': '9c4a2ea8c0ff6ef37c9a305b1fe91370',
   'function lock_limits(of_queue text, of_keys text[])': 'b0c75840d5be7bb69206e75f984e8518',
+  'function look_at_children(parent uuid, lease uuid, flows uuid[], at_failure boolean, cancels boolean)':
+    '683cb3655b413ca02db8973af9008a59',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
   'function mail_lock(job uuid)': '4c5bdd02d515e125d72e7045de4e7526',
   'function measure_pressure(of_queue text, max_depth double precision, key_max_depth double precision, OUT depth bigint, OUT is_estimate boolean, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
@@ -811,7 +816,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':
     'd41d8cd98f00b204e9800998ecf8427e',
   'function note_enqueued(process uuid, flush integer, rows jsonb)': 'd41d8cd98f00b204e9800998ecf8427e',
-  'function note_node_endings(changes jsonb)': 'cbbc3097e15cac68fbc3d044a9426424',
+  'function note_node_endings(changes jsonb)': 'd2d63c8c64e83e9cc35f0a32d7881067',
   'function note_refused(refused jsonb)': 'ac0b5e7149dd36a66250f4f3a6b4da64',
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
@@ -838,6 +843,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '747a0a9b6969338533c0cecc9adc2903',
   'function store_flow_jobs(given jsonb, stored uuid[])': '15878cfd00e3f5c8c5a6f5651286b4f6',
   'function suspend(said jsonb, by_worker uuid)': '31707cd9b7c254a86d2910759087e022',
+  'function suspend(said jsonb, by_worker uuid)': '3fd58eb2213e44e251b8a9a89531e168',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
   'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)':
@@ -903,6 +909,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index flow_ending_flow': 'CREATE INDEX flow_ending_flow ON stint.flow_ending USING btree (flow_id)',
   'index flow_node_pkey': 'CREATE UNIQUE INDEX flow_node_pkey ON stint.flow_node USING btree (flow_id, node)',
   'index flow_open': 'CREATE INDEX flow_open ON stint.flow USING btree (id) WHERE (ended_at IS NULL)',
+  'index flow_output_failed':
+    "CREATE INDEX flow_output_failed ON stint.flow_output USING btree (flow_id, node, member) WHERE (state <> 'succeeded'::stint.job_state)",
   'index flow_output_pkey':
     'CREATE UNIQUE INDEX flow_output_pkey ON stint.flow_output USING btree (flow_id, node, member)',
   'index flow_parent':

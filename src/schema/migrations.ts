@@ -16,6 +16,7 @@ import { pressureScript } from './migrations/0014_pressure.sql.ts'
 import { stepsScript } from './migrations/0015_steps.sql.ts'
 import { flowsScript } from './migrations/0016_flows.sql.ts'
 import { waitingScript } from './migrations/0017_waiting.sql.ts'
+import { childrenScript } from './migrations/0018_children.sql.ts'
 import { flowBuilderScript } from './migrations/0019_flow_builder.sql.ts'
 
 export interface Migration {
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   stepsScript,
   flowsScript,
   waitingScript,
+  childrenScript,
   flowBuilderScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -107,6 +107,7 @@ grant select, insert, update, delete on stint.step, stint.signal to stint_worker
 grant select, update (beside), delete on stint.step to stint_operator;
 grant execute on function stint.mail_lock(uuid) to stint_worker;
 grant execute on function stint.is_awaited(jsonb, text, jsonb) to stint_worker;
+grant execute on function stint.is_wait_over(jsonb) to stint_worker;
 grant execute on function stint.suspend(jsonb, uuid) to stint_worker;
 grant execute on function stint.signal(uuid, text, jsonb, text, text, uuid) to stint_producer, stint_worker, stint_operator;
 
@@ -119,6 +120,7 @@ grant execute on function stint.count_endings(uuid[]) to stint_worker;
 grant execute on function stint.note_node_endings(jsonb) to stint_worker;
 grant execute on function stint.fire_edges(jsonb) to stint_worker;
 grant execute on function stint.milliseconds(jsonb) to stint_worker;
+grant execute on function stint.look_at_children(uuid, uuid, uuid[], boolean, boolean) to stint_worker;
 grant select on stint.flow, stint.flow_node, stint.flow_ending to stint_viewer;
 grant insert on stint.flow_ending to stint_operator;
 grant update (cancel_at, cancel_reason) on stint.flow to stint_operator;

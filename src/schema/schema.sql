@@ -262,7 +262,9 @@ create table stint.flow (
   unique_key text,
   cancel_at timestamp with time zone,
   cancel_reason text,
-  rerun_of uuid
+  rerun_of uuid,
+  depth smallint not null default 0,
+  read_at timestamp with time zone
 );
 
 create table stint.flow_ending (
@@ -1059,6 +1061,8 @@ CREATE INDEX flow_ending_flow ON stint.flow_ending USING btree (flow_id);
 
 CREATE INDEX flow_open ON stint.flow USING btree (id) WHERE (ended_at IS NULL);
 
+CREATE INDEX flow_output_failed ON stint.flow_output USING btree (flow_id, node, member) WHERE (state <> 'succeeded'::stint.job_state);
+
 CREATE INDEX flow_parent ON stint.flow USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 
 CREATE INDEX http_reply_expiry ON stint.http_reply USING btree (expires_at);
@@ -1723,7 +1727,7 @@ begin
            o.remaining - (s.succeeded + s.dead + s.cancelled) as remaining,
            o.succeeded + s.succeeded as succeeded, o.dead + s.dead as dead, o.cancelled + s.cancelled as cancelled,
            o.skips or exists (select from cancelling as c where c.flow_id = o.flow_id) as skips,
-           s.dead > 0 as dies
+           s.dead > 0 or s.cancelled > 0 as dies
       from summed as s
       join stint.flow_node as o on o.flow_id = s.flow_id and o.node = s.node
   ), counted as (
@@ -2336,6 +2340,35 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.is_wait_over(waits jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  return exists (
+           select
+             from jsonb_each_text(case when jsonb_typeof(waits -> 'flows') = 'object' then waits -> 'flows' else '{}' end) as wait (flow_id, until)
+             left join stint.flow as f on f.id = wait.flow_id::uuid
+            where f.id is null
+               or f.type = 'flow' and f.open_nodes <= 0 and wait.until <> 'failed'
+               or exists (select
+                            from stint.flow_node as n
+                           where n.flow_id = f.id
+                             and (f.type = 'children' and n.remaining <= 0 and wait.until <> 'failed'
+                                  or wait.until <> 'ended' and n.dead + n.cancelled > 0)))
+      or jsonb_typeof(waits -> 'jobs') = 'array'
+         and not exists (
+               select
+                 from jsonb_array_elements_text(waits -> 'jobs') as target (id)
+                where exists (select from stint.job as j where j.id = target.id::uuid));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.kept_by_default()
  RETURNS interval
  LANGUAGE sql
@@ -2379,6 +2412,58 @@ begin
             where cover.queue = of_queue
               and cover.type = 'rate'
             order by lock) as buckets;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.look_at_children(parent uuid, lease uuid, flows uuid[], at_failure boolean, cancels boolean)
+ RETURNS TABLE(is_over boolean, open_flows uuid[], failed jsonb)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  perform from stint.job as j where j.id = parent and j.lease_id = look_at_children.lease for no key update;
+  if not found then
+    return;
+  end if;
+  perform from stint.flow as f where f.id = any(flows) order by f.id for no key update;
+  perform from stint.count_endings(flows);
+  if at_failure then
+    select jsonb_build_object('id', o.job_id, 'state', o.state, 'error', jsonb_build_object(
+             'name', left(o.error ->> 'name', 200), 'message', left(o.error ->> 'message', 2000), 'code', left(o.error ->> 'code', 200)))
+      from unnest(flows) with ordinality as asked (id, place)
+     cross join lateral (
+             select output.job_id, output.state, output.error
+               from stint.flow_output as output
+              where output.flow_id = asked.id
+                and output.state <> 'succeeded'
+              order by output.node, output.member
+              limit 1) as o
+     order by asked.place
+     limit 1
+      into failed;
+    if failed is null and exists (select from stint.flow_node as n where n.flow_id = any(flows) and n.dead + n.cancelled > 0) then
+      failed := '{"id": null, "state": "cancelled", "error": null}';
+    end if;
+  end if;
+  open_flows := array(select n.flow_id from stint.flow_node as n where n.flow_id = any(flows) and n.remaining > 0 order by n.flow_id);
+  is_over := failed is not null or cardinality(open_flows) = 0;
+  if is_over then
+    update stint.flow as f
+       set read_at = coalesce(f.read_at, stint.now())
+     where f.id = any(flows);
+  end if;
+  if failed is not null and cancels then
+    update stint.flow as f
+       set cancel_at     = stint.now(),
+           cancel_reason = 'another child of the set failed'
+     where f.id = any(flows)
+       and f.ended_at is null
+       and f.cancel_at is null;
+  end if;
+  return next;
 end
 $function$;
 
@@ -2495,6 +2580,7 @@ declare
   parents  uuid[];
   children uuid[];
   are_over boolean[];
+  fail     boolean[];
 begin
   with noted as (
     update stint.flow as f
@@ -2504,11 +2590,11 @@ begin
      where f.id = c.flow_id
     returning f.id, f.parent_id, c.dies, case f.type when 'children' then c.ends else f.open_nodes <= 0 end as is_over
   )
-  select array_agg(n.parent_id), array_agg(n.id), array_agg(n.is_over)
+  select array_agg(n.parent_id), array_agg(n.id), array_agg(n.is_over), array_agg(n.dies)
     from noted as n
    where n.parent_id is not null
      and (n.is_over or n.dies)
-    into parents, children, are_over;
+    into parents, children, are_over, fail;
   if parents is null then
     return;
   end if;
@@ -2521,9 +2607,9 @@ begin
      where j.id = any(parents)
        and j.state::text = 'waiting'
        and exists (select
-                     from unnest(parents, children, are_over) as w (parent_id, flow_id, is_over)
+                     from unnest(parents, children, are_over, fail) as w (parent_id, flow_id, is_over, fails)
                     where w.parent_id = j.id
-                      and case j.waits -> 'flows' ->> w.flow_id::text when 'ended' then w.is_over when 'dead' then true end)
+                      and case j.waits -> 'flows' ->> w.flow_id::text when 'ended' then w.is_over when 'failed' then w.fails when 'dead' then true end)
     returning j.queue::text, j.priority, j.key
   )
   select distinct w.queue, w.priority, w.key from woken as w;
@@ -3436,6 +3522,7 @@ AS $function$
 declare
   own     uuid[];
   unheard uuid[];
+  flows   uuid[];
 begin
   own := array(
     select mine.id
@@ -3451,6 +3538,26 @@ begin
       from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
      where s.waits ? 'signals'
        and not pg_try_advisory_xact_lock(stint.mail_lock(s.id)));
+  flows := array(
+    select f.id
+      from stint.flow as f
+     where f.id = any(array(
+             select wait.flow_id::uuid
+               from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
+              cross join lateral jsonb_object_keys(s.waits -> 'flows') as wait (flow_id)
+              where s.id = any(own)))
+     order by f.id
+       for no key update);
+  if cardinality(flows) > 0 then
+    return query
+    select c.type, c.id, c.queue, c.priority, c.key, null::text from stint.count_endings(flows) as c where c.type = 'ready';
+  end if;
+  insert into stint.job_watch (target_id, job_id)
+  select distinct target.id::uuid, s.id
+    from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
+   cross join lateral jsonb_array_elements_text(s.waits -> 'jobs') as target (id)
+   where s.id = any(own)
+      on conflict do nothing;
   return query
     with item as materialized (
       select s.*,
@@ -3458,7 +3565,8 @@ begin
                        from stint.signal
                       where signal.job_id = s.id
                         and signal.taken_by is null
-                        and stint.is_awaited(s.waits, signal.name, signal.payload)) as is_there
+                        and stint.is_awaited(s.waits, signal.name, signal.payload))
+             or case when s.waits ?| array['flows', 'jobs'] then stint.is_wait_over(s.waits) else false end as is_there
         from jsonb_to_recordset(said) as s (id uuid, lease uuid, waits jsonb, "untilMs" float8, "untilAt" timestamptz, "ranMs" float8,
                                                   reason text)
        where s.id = any(own)

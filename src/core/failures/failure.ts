@@ -94,7 +94,9 @@ const classByCode = new Map<string, FailureClass>([
   ...each('conflict', '40001', '40P01', '55P03', 'P2034'),
   ...each('rate-limited', 'rate-limited'),
   // The step would return the same again.
-  ...each('permanent', 'invalid-step-result', 'step-too-large', 'too-many-steps', 'results-too-large'),
+  ...each('permanent', 'invalid-step-result', 'step-too-large', 'too-many-steps'),
+  // The handler would see the same children again.
+  ...each('permanent', 'child-dead', 'child-cancelled', 'results-too-large', 'spawn-too-deep'),
 ])
 
 function each(failureClass: FailureClass, ...codes: string[]): [string, FailureClass][] {

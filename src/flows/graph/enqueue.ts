@@ -70,10 +70,17 @@ interface Group {
   inputs: string[]
 }
 
-/** Jobs that share everything but id and input form a group; one whose input is in a blob store is alone. */
-export function groupTexts({ jobs, keepsOutputs }: Pick<NodePlan, 'jobs' | 'keepsOutputs'>): string[] {
+/**
+ * Jobs that share everything but id and input form a group; one whose input is in a blob store is alone. `first` is the place
+ * of the first of them in its node.
+ */
+export function groupTexts(
+  { jobs, keepsOutputs }: Pick<NodePlan, 'jobs' | 'keepsOutputs'>,
+  first = 0,
+): string[] {
   const groups = new Map<string, Group>()
-  for (const [place, prepared] of jobs.entries()) {
+  for (const [index, prepared] of jobs.entries()) {
+    const place = first + index
     const members = membersOf(prepared)
     let group = groups.get(members)
     if (group === undefined) groups.set(members, (group = { ids: [], places: [], inputs: [] }))

@@ -1,4 +1,4 @@
--- What the leader has to do for flows: whose endings are older than a second, and whether jobs watch others or flows are
+-- What the leader has to do for flows: whose endings are older than :olderThanMs, and whether jobs watch others or flows are
 -- cancelled. A loose scan of the index finds each flow once, however many endings it has; :after is the last flow of the page
 -- before.
 with recursive overdue (flow_id, step) as (
@@ -17,7 +17,7 @@ select (select max(flow_id::text) from overdue where step = 500) as "last",
                 and exists (select
                               from stint.flow_ending as ending
                              where ending.flow_id = overdue.flow_id
-                               and ending.written_at < stint.now() - interval '1 second')) as flows,
+                               and ending.written_at <= stint.now() - :olderThanMs::float8 * interval '1 millisecond')) as flows,
        exists (select from stint.flow where ended_at is null) as "hasOpen",
        exists (select from stint.job_watch) as "hasWatches",
        exists (select from stint.flow where cancel_at is not null and ended_at is null) as "hasCancelled"

@@ -17,7 +17,7 @@ import { wakeWatchersSql } from './wake-watchers.sql.ts'
 export const firstId = '00000000-0000-0000-0000-000000000000'
 
 export interface FlowWork {
-  /** Flows with endings that are older than a second. */
+  /** Flows with endings that are old enough. */
   flows: string[]
   /** Where the next page begins; null if there is none. */
   last: string | null
@@ -28,8 +28,11 @@ export interface FlowWork {
 }
 
 /** What there is to do for flows; `after` is `last` of the page before. */
-export async function flowWork(db: Queryable, after: string): Promise<FlowWork> {
-  const [work] = await run(db, lookSql, { after }, (row: FlowWork) => row)
+export async function flowWork(
+  db: Queryable,
+  request: { after: string; olderThanMs: number },
+): Promise<FlowWork> {
+  const [work] = await run(db, lookSql, request, (row: FlowWork) => row)
   return work ?? { flows: [], last: null, hasOpen: false, hasWatches: false, hasCancelled: false }
 }
 

@@ -9,11 +9,18 @@ import { takeSignalSql } from './take-signal.sql.ts'
 /** What a waiting job waits for; it wakes up at the first of them, or when its time is over. */
 export interface Waits {
   signals?: readonly AwaitedSignal[]
+  /** Sets of its children by id. */
+  flows?: Readonly<Record<string, FlowWait>>
+  /** Jobs by id: until none of them is live. */
+  jobs?: readonly string[]
   /** Its handler asked for other steps than those that are recorded. */
   parked?: { reason: string; tries: number; asked: StepCall; recorded?: StepCall | undefined }
   /** It waits for a time. */
   sleep?: true
 }
+
+/** Until all have ended; until one is dead or cancelled (`failed`); or until the first of both (`dead`). */
+export type FlowWait = 'ended' | 'failed' | 'dead'
 
 export interface AwaitedSignal {
   name: string
@@ -35,11 +42,11 @@ export interface Suspension {
 
 /** A job that is ready although it was to wait: it was asked to stop, or its wait is over already. */
 export interface WokenJob {
-  id: string
+  /** Null for jobs that the endings of its children released. */
+  id: string | null
   queue: string
   priority: number
   key: string | null
-  runAt: string
 }
 
 /** Suspends jobs. `ids` are those that were suspended: a job that is missing had lost its lease. */
@@ -52,7 +59,7 @@ export async function suspend(
   const rows = await run(db, suspendSql, { ...request, items }, (row: Row) => row)
   const own = new Set(request.items.map(({ id }) => id))
   return {
-    ids: rows.filter(({ id }) => own.has(id)).map(({ id }) => id),
+    ids: rows.flatMap(({ id }) => (id !== null && own.has(id) ? [id] : [])),
     woken: rows.filter(({ type }) => type === 'ready'),
   }
 }

@@ -10,7 +10,7 @@
 alter table stint.job
   add column node   smallint,                                       -- its node in its flow
   add column member integer,                                        -- its place in that node; null if no job reads its result
-  -- What a waiting job waits for: { signals: [{ name, match }], flows: { id: "ended" | "dead" }, jobs: [id], sleep: true,
+  -- What a waiting job waits for: { signals: [{ name, match }], flows: { id: "ended" | "dead" | "failed" }, jobs: [id], sleep: true,
   -- parked: { reason, tries } }. A claim leaves it as it is, so it says nothing about a job that does not wait.
   add column waits  jsonb;
 

@@ -141,7 +141,7 @@ begin
            o.remaining - (s.succeeded + s.dead + s.cancelled) as remaining,
            o.succeeded + s.succeeded as succeeded, o.dead + s.dead as dead, o.cancelled + s.cancelled as cancelled,
            o.skips or exists (select from cancelling as c where c.flow_id = o.flow_id) as skips,
-           s.dead > 0 as dies
+           s.dead > 0 or s.cancelled > 0 as dies
       from summed as s
       join stint.flow_node as o on o.flow_id = s.flow_id and o.node = s.node
   ), counted as (
@@ -202,8 +202,11 @@ begin
 end
 $$;
 
--- A part of count_endings(). Notes in their flows that nodes are complete or had a death, and wakes the jobs that wait for
--- that. :changes is a list of { flow_id, completed, ends, dies }.
+-- A part of count_endings(). Notes in their flows that nodes are complete, and wakes the jobs that wait for an end or a failure.
+-- :changes is a list of { flow_id, completed, ends, dies }; `dies` says that a job of the node is dead or was cancelled.
+--
+-- A job waits for a flow until "ended"; or until "failed", which is when a job of it is dead or cancelled; or until "dead",
+-- which is the first of both.
 create function stint.note_node_endings(changes jsonb)
 returns table (queue text, priority smallint, key text)
 language plpgsql
@@ -213,6 +216,7 @@ declare
   parents  uuid[];
   children uuid[];
   are_over boolean[];
+  fail     boolean[];
 begin
   with noted as (
     update stint.flow as f
@@ -222,11 +226,11 @@ begin
      where f.id = c.flow_id
     returning f.id, f.parent_id, c.dies, case f.type when 'children' then c.ends else f.open_nodes <= 0 end as is_over
   )
-  select array_agg(n.parent_id), array_agg(n.id), array_agg(n.is_over)
+  select array_agg(n.parent_id), array_agg(n.id), array_agg(n.is_over), array_agg(n.dies)
     from noted as n
    where n.parent_id is not null
      and (n.is_over or n.dies)
-    into parents, children, are_over;
+    into parents, children, are_over, fail;
   if parents is null then
     return;
   end if;
@@ -239,9 +243,9 @@ begin
      where j.id = any(parents)
        and j.state::text = 'waiting'
        and exists (select
-                     from unnest(parents, children, are_over) as w (parent_id, flow_id, is_over)
+                     from unnest(parents, children, are_over, fail) as w (parent_id, flow_id, is_over, fails)
                     where w.parent_id = j.id
-                      and case j.waits -> 'flows' ->> w.flow_id::text when 'ended' then w.is_over when 'dead' then true end)
+                      and case j.waits -> 'flows' ->> w.flow_id::text when 'ended' then w.is_over when 'failed' then w.fails when 'dead' then true end)
     returning j.queue::text, j.priority, j.key
   )
   select distinct w.queue, w.priority, w.key from woken as w;

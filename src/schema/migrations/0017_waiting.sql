@@ -22,12 +22,43 @@ as $$
        and (not wait ? 'match' or payload @> (wait -> 'match')))
 $$;
 
--- Suspends running jobs, where their lease still holds: they wait for a time or a signal, without a slot and a lease.
+-- Whether what a job waits for has happened: { flows: { id: "ended" | "dead" | "failed" } } (see
+-- note_node_endings()), and { jobs: [id] }, which is over when none of them is live. Looked at under the locks of the flows.
+create function stint.is_wait_over(waits jsonb) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+begin
+  return exists (
+           select
+             from jsonb_each_text(case when jsonb_typeof(waits -> 'flows') = 'object' then waits -> 'flows' else '{}' end) as wait (flow_id, until)
+             left join stint.flow as f on f.id = wait.flow_id::uuid
+            where f.id is null
+               or f.type = 'flow' and f.open_nodes <= 0 and wait.until <> 'failed'
+               or exists (select
+                            from stint.flow_node as n
+                           where n.flow_id = f.id
+                             and (f.type = 'children' and n.remaining <= 0 and wait.until <> 'failed'
+                                  or wait.until <> 'ended' and n.dead + n.cancelled > 0)))
+      or jsonb_typeof(waits -> 'jobs') = 'array'
+         and not exists (
+               select
+                 from jsonb_array_elements_text(waits -> 'jobs') as target (id)
+                where exists (select from stint.job as j where j.id = target.id::uuid));
+end
+$$;
+
+-- Suspends running jobs, where their lease still holds: they wait for a time, a signal, their children or another job, without
+-- a slot and a lease.
 --
 -- `said` is a list of { id, lease, waits, untilMs, untilAt, ranMs, reason }. Without an end the wait lasts ten years: arithmetic
 -- with infinity fails. Progress was made: crashes are forgotten, no attempt is burned, and the deadline, which is for the first
 -- start, is over. A job whose wait is over already, or that was asked to stop, is ready at once. While a transaction that has
 -- sent it a signal is open, the job looks again every half second.
+--
+-- Locks are taken in the order of count_endings(): running rows, then flows, then, by the count, rows that wait. What the jobs
+-- wait for is looked at after that, in a newer snapshot: an ending that is not counted yet is counted here, and one that comes
+-- later finds the job waiting.
 --
 -- Hash joins and sequential scans are off: a plan made for a small table would be kept when it has grown.
 create function stint.suspend(said jsonb, by_worker uuid)
@@ -39,6 +70,7 @@ as $$
 declare
   own     uuid[];
   unheard uuid[];
+  flows   uuid[];
 begin
   own := array(
     select mine.id
@@ -54,6 +86,26 @@ begin
       from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
      where s.waits ? 'signals'
        and not pg_try_advisory_xact_lock(stint.mail_lock(s.id)));
+  flows := array(
+    select f.id
+      from stint.flow as f
+     where f.id = any(array(
+             select wait.flow_id::uuid
+               from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
+              cross join lateral jsonb_object_keys(s.waits -> 'flows') as wait (flow_id)
+              where s.id = any(own)))
+     order by f.id
+       for no key update);
+  if cardinality(flows) > 0 then
+    return query
+    select c.type, c.id, c.queue, c.priority, c.key, null::text from stint.count_endings(flows) as c where c.type = 'ready';
+  end if;
+  insert into stint.job_watch (target_id, job_id)
+  select distinct target.id::uuid, s.id
+    from jsonb_to_recordset(said) as s (id uuid, waits jsonb)
+   cross join lateral jsonb_array_elements_text(s.waits -> 'jobs') as target (id)
+   where s.id = any(own)
+      on conflict do nothing;
   return query
     with item as materialized (
       select s.*,
@@ -61,7 +113,8 @@ begin
                        from stint.signal
                       where signal.job_id = s.id
                         and signal.taken_by is null
-                        and stint.is_awaited(s.waits, signal.name, signal.payload)) as is_there
+                        and stint.is_awaited(s.waits, signal.name, signal.payload))
+             or case when s.waits ?| array['flows', 'jobs'] then stint.is_wait_over(s.waits) else false end as is_there
         from jsonb_to_recordset(said) as s (id uuid, lease uuid, waits jsonb, "untilMs" float8, "untilAt" timestamptz, "ranMs" float8,
                                                   reason text)
        where s.id = any(own)
