@@ -2,6 +2,19 @@ export { Worker } from './worker/worker.ts'
 export type { WorkerOptions, QueueOptions } from './worker/options.ts'
 export type { Fence, HandlerContext, JobLog } from './worker/attempt/handler-context.ts'
 export type {
+  AllOptions,
+  Child,
+  Children,
+  Ended,
+  EndedError,
+  JoinedOf,
+  JoinOptions,
+  OnDead,
+  ResultsOf,
+  SpawnOptions,
+  WaitForJobOptions,
+} from './worker/attempt/steps/child-options.ts'
+export type {
   EachOptions,
   Pages,
   ReceivedSignal,

@@ -25,7 +25,7 @@ import type { GiveUpParts } from './attempt/give-up.ts'
 import { HeldJobs } from './attempt/held-job.ts'
 import type { HeldJob } from './attempt/held-job.ts'
 import type { StepProbe } from './attempt/steps/probe.ts'
-import { Records } from './attempt/steps/records.ts'
+import { newStores } from './attempt/steps/stores.ts'
 import { Notes } from './attempt/notes.ts'
 import { Claiming } from './claim/claiming.ts'
 import { ClaimReport } from './claim/claim-report.ts'
@@ -220,6 +220,7 @@ export function assemble(config: RuntimeConfig): Parts {
     crashLimit,
     graceMs,
     deadlines,
+    announcer,
   })
   const parked = troubles.parkedBy('promote')
   const scout = new Scout({
@@ -255,7 +256,7 @@ export function assemble(config: RuntimeConfig): Parts {
     notes,
     ...{ logger: log, schema, blobs: worker.blobs, approvals: worker.approvals, probe: config.probe },
     ...{ rates, breakers: breakers.runner },
-    records: new Records(db, { leaseMs }),
+    ...newStores(db, { leaseMs, announcer }),
     isDraining: () => tenure.isClosed,
     progressed: (job: HeldJob) => {
       tenure.mayLastUntil(job.progressed())
@@ -335,7 +336,6 @@ export function assemble(config: RuntimeConfig): Parts {
     events,
     log,
   })
-  const { reconciling } = recovery
   const claiming = new Claiming({
     tenure,
     pools,
@@ -346,7 +346,7 @@ export function assemble(config: RuntimeConfig): Parts {
     poll,
     lostReplies,
     claimReport,
-    reconciling,
+    reconciling: recovery.reconciling,
     troubles,
   })
   const begun = newBegun(db, held, troubles)

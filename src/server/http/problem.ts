@@ -250,7 +250,6 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'too-many-steps': { status: 500, title: 'The job has too many steps' },
   'child-dead': { status: 500, title: 'A child of the job is dead' },
   'child-cancelled': { status: 500, title: 'A child of the job was cancelled' },
-  'results-too-large': { status: 500, title: 'The results are too large together' },
   'spawn-too-deep': { status: 500, title: 'There are too many levels of children' },
   'worker-stopped': { status: 503, title: 'The worker has stopped', headers: soon },
   'unknown-handler': { status: 500, title: 'No handler', detail: 'There is no handler for this kind.' },

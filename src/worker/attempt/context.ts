@@ -1,5 +1,4 @@
 import type { EnqueueArguments, JobContract } from '../../contracts/contract.ts'
-import type { SignalContract } from '../../contracts/signal.ts'
 import type { Duration } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import { boundedText } from '../../core/names.ts'
@@ -12,7 +11,7 @@ import type { RateLimit, Rates } from '../../limits/rates/rates.ts'
 import { foreignTx, pgAdapter } from '../../db/foreign-tx.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
-import type { BlobConfig } from '../../jobs/new/new-job.ts'
+import type { BlobConfig, PreparedJob } from '../../jobs/new/new-job.ts'
 import { isUsualTime } from '../../jobs/position.ts'
 import type { BreakerHandle, BreakerRunner } from '../../limits/breakers/runner.ts'
 import { leaseLost } from './fenced-tx.ts'
@@ -27,20 +26,15 @@ import { textOf } from './text-of.ts'
 import type { Child, Ended, Ending } from './outcome.ts'
 import { maxNoteBytes, maxResultBytes, outputs } from './output-limits.ts'
 import type { Output } from './output-limits.ts'
-import type { ApprovalOptions } from './steps/approval.ts'
+import { RecordedContext } from './recorded-context.ts'
+import type { RecordedCalls } from './recorded-context.ts'
+import { ChildCalls } from './steps/child-calls.ts'
+import type { ChildCallsConfig } from './steps/child-calls.ts'
+import type { ChildStore } from './steps/child-store.ts'
 import { Journal } from './steps/journal.ts'
 import type { JournalServices } from './steps/journal.ts'
 import type { Records } from './steps/records.ts'
 import { Steps } from './steps/steps.ts'
-import type {
-  EachOptions,
-  Pages,
-  ReceivedSignal,
-  StepContext,
-  StepOptions,
-  WaitOptions,
-} from './steps/step-options.ts'
-import type { Stored } from './steps/stored-value.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 
 /** What all contexts of a worker share. */
@@ -54,6 +48,7 @@ export interface ContextServices extends JournalServices {
   readonly approvals: ApprovalsConfig
   readonly rates: Rates
   readonly breakers: Pick<BreakerRunner, 'breaker'>
+  readonly children: ChildStore
 }
 
 /** How an attempt uses its context. */
@@ -65,7 +60,7 @@ interface ContextOptions {
   isBatch?: boolean
 }
 
-export class JobContext implements HandlerContext {
+export class JobContext extends RecordedContext implements HandlerContext {
   readonly held: HeldJob
   readonly children: Child[] = []
   /** Whether and how the handler itself stored the completion of this attempt. */
@@ -78,10 +73,11 @@ export class JobContext implements HandlerContext {
   readonly #options: ContextOptions
   #over: string | undefined
   /** Made on first use, as the journal: most jobs have no steps. */
-  #steps: Steps | undefined
+  #calls: RecordedCalls | undefined
   #journal: Journal | undefined
 
   constructor(held: HeldJob, services: ContextServices, options: ContextOptions = noOptions) {
+    super()
     this.held = held
     this.#services = services
     this.#options = options
@@ -235,11 +231,15 @@ export class JobContext implements HandlerContext {
     ...[input, options = {}]: EnqueueArguments<Contract, JobOptions>
   ): Promise<{ id: string }> {
     this.#mustBeOpen()
-    const { correlationId, traceparent, tracestate } = this
-    const inherited = { correlationId, traceparent, tracestate, ...given(options) }
-    const child = await prepareJob(contract, input, inherited, this.#services.blobs, { parentId: this.jobId })
+    const child = await this.#prepare(contract, input, options)
     this.children.push(child)
     return { id: child.job.id }
+  }
+
+  #prepare(contract: JobContract, input: unknown, options: JobOptions): PreparedJob | Promise<PreparedJob> {
+    const { correlationId, traceparent, tracestate } = this
+    const inherited = { correlationId, traceparent, tracestate, ...given(options) }
+    return prepareJob(contract, input, inherited, this.#services.blobs, { parentId: this.jobId })
   }
 
   progress(percent: number, note?: string): Promise<void> {
@@ -267,53 +267,8 @@ export class JobContext implements HandlerContext {
     throw new Snooze(when, reason)
   }
 
-  step<Value>(
-    name: string,
-    run: (step: StepContext) => Value | Promise<Value>,
-    options?: StepOptions,
-  ): Promise<Stored<Value>> {
-    return this.#recorded.step(name, run, options)
-  }
-
-  stepTx<Value>(name: string, work: (tx: PgTransaction) => Promise<Value>): Promise<Stored<Value>> {
-    return this.#recorded.stepTx(name, work)
-  }
-
-  each<Item>(
-    name: string,
-    items: readonly Item[] | Pages<Item>,
-    options: EachOptions,
-    run: (batch: Item[], step: StepContext) => Promise<void> | void,
-  ): Promise<void> {
-    return this.#recorded.each(name, items, options, run)
-  }
-
-  sleep(span: Duration | Date, options?: { name?: string | undefined }): Promise<void> {
-    return this.#recorded.sleep(span, options)
-  }
-
-  waitForSignal<Payload>(
-    signal: SignalContract<Payload> | string,
-    options?: WaitOptions,
-  ): Promise<ReceivedSignal<Payload>> {
-    // The declaration of HandlerContext has the other result: only a wait with a timeout can time out.
-    return this.#recorded.waitForSignal(signal, options) as Promise<ReceivedSignal<Payload>>
-  }
-
-  approval<Given, Answers extends Readonly<Record<string, Given>>>(
-    signal: SignalContract<unknown, Given> | string,
-    answers: Answers,
-    options: ApprovalOptions,
-  ): Promise<{ [Name in keyof Answers]: string }> {
-    return this.#recorded.approval(signal, answers, options)
-  }
-
-  version(name: string, oldest: number, newest: number): Promise<number> {
-    return this.#recorded.version(name, oldest, newest)
-  }
-
-  get #recorded(): Steps {
-    if (this.#steps === undefined) {
+  protected get calls(): RecordedCalls {
+    if (this.#calls === undefined) {
       const journal = (this.#journal ??= new Journal(this.held, this.#services))
       const { end, isBatch = false } = this.#options
       void journal.ended.then((ending) => {
@@ -321,17 +276,15 @@ export class JobContext implements HandlerContext {
         this.#controller?.abort(new Error('The attempt is over: the job waits'))
         end?.(ending)
       })
-      this.#steps = new Steps({
-        journal,
-        transactions: this.#services.transactions,
-        blobs: this.#services.blobs,
-        approvals: this.#services.approvals,
-        signal: () => this.signal,
-        mustBeOpen: this.#mustBeOutsideTx.bind(this),
-        isBatch,
-      })
+      const { transactions, blobs, approvals, children: store } = this.#services
+      const signal = (): AbortSignal => this.signal
+      const mustBeOpen = this.#mustBeOutsideTx.bind(this)
+      const steps = new Steps({ journal, transactions, blobs, approvals, signal, mustBeOpen, isBatch })
+      const prepare: ChildCallsConfig['prepare'] = (contract, input, options) =>
+        this.#prepare(contract, input, options)
+      this.#calls = { steps, children: new ChildCalls({ steps, journal, store, prepare }) }
     }
-    return this.#steps
+    return this.#calls
   }
 
   /** Whether this attempt has stored a step. */

@@ -1,4 +1,4 @@
-import type { EnqueueArguments, JobContract } from '../../contracts/contract.ts'
+import type { EnqueueArguments, JobContract, OutputOf } from '../../contracts/contract.ts'
 import type { SignalContract } from '../../contracts/signal.ts'
 import type { Duration } from '../../core/duration.ts'
 import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
@@ -6,6 +6,7 @@ import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import type { BreakerHandle } from '../../limits/breakers/runner.ts'
 import type { RateLimit } from '../../limits/rates/rates.ts'
 import type { ApprovalOptions } from './steps/approval.ts'
+import type { ChildMethods, Ended, WaitForJobOptions } from './steps/child-options.ts'
 import type {
   EachOptions,
   Pages,
@@ -37,7 +38,7 @@ export interface JobLog {
 }
 
 /** What a handler knows about its job, and what it may do under the job's lease. */
-export interface HandlerContext {
+export interface HandlerContext extends ChildMethods {
   readonly jobId: string
   readonly kind: string
   readonly queue: string
@@ -141,6 +142,20 @@ export interface HandlerContext {
     answers: Answers,
     options: ApprovalOptions,
   ): Promise<{ [Name in keyof Answers]: string }>
+  /**
+   * Waits without a slot until jobs have ended, whichever job or program made them; at most 1,000, all of this contract. It may
+   * hear of an end a second late.
+   */
+  waitForJob<Contract extends JobContract>(
+    contract: Contract,
+    ids: string | readonly string[],
+    options: WaitForJobOptions & { timeout: Duration },
+  ): Promise<Ended<Stored<OutputOf<Contract>>>[] | TimedOut>
+  waitForJob<Contract extends JobContract>(
+    contract: Contract,
+    ids: string | readonly string[],
+    options?: WaitForJobOptions & { timeout?: undefined },
+  ): Promise<Ended<Stored<OutputOf<Contract>>>[]>
   /**
    * Lets old and new code live side by side: a job that is past this place gets `oldest`, all others `newest`. Each job keeps
    * its number.

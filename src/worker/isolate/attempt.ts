@@ -1,5 +1,6 @@
 import type { JobContract } from '../../contracts/contract.ts'
 import { isError, peek } from '../../core/failures/thrown.ts'
+import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { crashed } from '../attempt/crash.ts'
 import { CancelledError, endedByForce } from '../attempt/execute.ts'
 import type { AbortCause, HeldJob } from '../attempt/held-job.ts'
@@ -16,6 +17,7 @@ export interface AttemptConfig {
   /** How long a handler has to end by itself after it was told to. */
   graceMs: number
   leaseMs: number
+  announcer: Pick<Announcer, 'stored'>
 }
 
 /** Runs a job in a child. The outcome is the one that the child reports, or the one that the child's end implies. */
@@ -25,7 +27,7 @@ export function attemptIn(
   config: AttemptConfig,
 ): Promise<Outcome> {
   const { job, workerId, heldSince } = held
-  const { notes, log, crashLimit } = config
+  const { notes, log, crashLimit, announcer } = config
   const lease = job.leaseId
   return new Promise((resolve) => {
     let hasBegun = false
@@ -62,6 +64,9 @@ export function attemptIn(
           return
         case 'progressed':
           held.progressed()
+          return
+        case 'stored':
+          announcer.stored(new Set(message.hints))
           return
         case 'outcome':
           over(message.outcome)

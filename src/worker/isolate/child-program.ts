@@ -6,6 +6,7 @@ import { show } from '../../core/options.ts'
 import { cleanText } from '../../core/json/storable.ts'
 import { isError, peek } from '../../core/failures/thrown.ts'
 import { Database } from '../../db/database.ts'
+import type { JobHint } from '../../jobs/new/new-job.ts'
 import { Rates } from '../../limits/rates/rates.ts'
 import { BreakerRunner, sendOn } from '../../limits/breakers/runner.ts'
 import { tellEntry } from '../../node/entry.ts'
@@ -14,7 +15,7 @@ import type { ContextServices } from '../attempt/context.ts'
 import { CancelledError, endedByForce, execute } from '../attempt/execute.ts'
 import { FencedTransactions } from '../attempt/fenced-tx.ts'
 import { HeldJob } from '../attempt/held-job.ts'
-import { Records } from '../attempt/steps/records.ts'
+import { newStores } from '../attempt/steps/stores.ts'
 import type { Logger } from '../report/log.ts'
 import type { Outcome } from '../attempt/outcome.ts'
 import { catchUncaught } from '../attempt/uncaught.ts'
@@ -129,7 +130,7 @@ async function load(introduction: Introduction): Promise<void> {
       rates: new Rates(() => Promise.resolve(db)),
       // Workers hear of its steps with their next rules.
       breakers: new BreakerRunner({ send: sendOn(database), onStep: () => undefined }),
-      records: new Records(db, { leaseMs }),
+      ...newStores(db, { leaseMs, announcer: { stored } }),
       isDraining: () => isDraining,
       progressed: (held) => {
         held.progressed()
@@ -219,6 +220,11 @@ function log(
   { level, message, data }: { level: string; message: string; data: string | undefined },
 ): void {
   about(held, { type: 'line', level, message, data })
+}
+
+/** Children are made by the one job that runs here. */
+function stored(hints: ReadonlySet<JobHint>): void {
+  if (current !== undefined) about(current, { type: 'stored', hints: [...hints] })
 }
 
 function finish(held: HeldJob): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
+import type { JobHint } from '../../jobs/new/new-job.ts'
 import type { AbortCause } from '../attempt/held-job.ts'
 import type { JobLog } from '../attempt/handler-context.ts'
 import type { Outcome } from '../attempt/outcome.ts'
@@ -63,5 +64,7 @@ export type JobMessage = { lease: string } &
     | { type: 'completed' }
     /** It has stored a step: its timeout counts from here. */
     | { type: 'progressed' }
+    /** It has stored children: workers are told where they are. */
+    | { type: 'stored'; hints: readonly JobHint[] }
     | { type: 'outcome'; outcome: Outcome }
   )

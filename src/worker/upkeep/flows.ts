@@ -25,6 +25,8 @@ export interface FlowUpkeepConfig {
   announcer?: FlowAnnouncer | undefined
   /** When this process last did something for a job, by its monotonic clock. */
   stirredAt?: (() => number) | undefined
+  /** How old an ending must be to be counted here: the worker that wrote it counts it too. @default 1,000 */
+  olderThanMs?: number | undefined
 }
 
 const quietAfterMs = 10_000
@@ -41,37 +43,46 @@ const pagesOfPass = 20
 export class FlowUpkeep {
   readonly #announcer: FlowAnnouncer | undefined
   readonly #stirredAt: () => number
+  readonly #olderThanMs: number
   #foundAt = -Infinity
   /** A pass that took long is followed by a longer pause: counting must not be all that the server does. */
   #notBefore = 0
   #recountedTo = firstId
   readonly #scannedTo = new Map<Statement<'after'>, string>()
 
-  constructor({ announcer, stirredAt = () => -Infinity }: FlowUpkeepConfig) {
+  constructor({ announcer, stirredAt = () => -Infinity, olderThanMs = 1_000 }: FlowUpkeepConfig) {
+    this.#olderThanMs = olderThanMs
     this.#announcer = announcer
     this.#stirredAt = stirredAt
   }
 
   /** Every second; while nothing happens every third, or every twentieth if no flow is open. An idle pass is one statement. */
   async tend(db: Database, context: ServiceContext): Promise<void> {
+    if (performance.now() >= this.#notBefore) await this.tendNow(db, context)
+  }
+
+  /** Returns how much was done. */
+  async tendNow(db: Database, context: ServiceContext): Promise<number> {
     const begunAt = performance.now()
-    if (begunAt < this.#notBefore) return
+    let done = 0
     let after: string | null = firstId
     let isFirst = true
     let hasOpen = false
     while (after !== null && !context.signal.aborted) {
-      const work = await flowWork(db, after)
+      const work = await flowWork(db, { after, olderThanMs: this.#olderThanMs })
       after = work.last
       hasOpen = work.hasOpen
       if (work.flows.length > 0 || work.hasWatches || work.hasCancelled) this.#foundAt = begunAt
       if (work.flows.length > 0) await this.#count(db, work.flows, context)
-      if (isFirst && work.hasWatches) await this.#wake(db, context)
-      if (isFirst && work.hasCancelled) await this.#cancel(db, context)
+      done += work.flows.length
+      if (isFirst && work.hasWatches) done += await this.#wake(db, context)
+      if (isFirst && work.hasCancelled) done += await this.#cancel(db, context)
       isFirst = false
     }
     const isQuiet = Math.max(this.#stirredAt(), this.#foundAt) < begunAt - quietAfterMs
     const ownMs = 20 * Math.min(performance.now() - begunAt, 500)
     this.#notBefore = begunAt + (isQuiet ? (hasOpen ? quietMs : emptyMs) : ownMs)
+    return done
   }
 
   /** Every five minutes: counts what was lost, and removes what belongs to no job. */
@@ -97,21 +108,27 @@ export class FlowUpkeep {
     await dropEndings(db, flows)
   }
 
-  async #wake(db: Database, { signal }: ServiceContext): Promise<void> {
+  async #wake(db: Database, { signal }: ServiceContext): Promise<number> {
+    let done = 0
     for (let isMore = true; isMore && !signal.aborted;) {
       const { looked, woken } = await wakeWatchers(db)
       this.#announce(woken)
+      done += looked
       isMore = looked === 500
     }
+    return done
   }
 
-  async #cancel(db: Database, { signal }: ServiceContext): Promise<void> {
+  async #cancel(db: Database, { signal }: ServiceContext): Promise<number> {
+    let done = 0
     let after: string | null = firstId
     while (after !== null && !signal.aborted) {
       const { ended, last, workers } = await cancelMembers(db, after)
       for (const worker of workers) this.#announcer?.askedToStop(worker)
+      done += ended
       if (ended < 500) after = last
     }
+    return done
   }
 
   async #recount(db: Database, { signal }: ServiceContext): Promise<void> {

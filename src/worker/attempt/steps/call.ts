@@ -1,5 +1,5 @@
 import type { NewRecord, StepKey, StepType } from '../../../flows/steps/steps.ts'
-import type { AwaitedSignal } from '../../../flows/waiting/waiting.ts'
+import type { AwaitedSignal, FlowWait } from '../../../flows/waiting/waiting.ts'
 import type { Place } from './order.ts'
 
 /** One call of a handler's context. */
@@ -26,6 +26,9 @@ export type Stop =
       isNew: boolean
       until: { untilMs?: number | undefined; untilAt?: string | undefined }
       signal?: AwaitedSignal | undefined
+      /** Sets of children, and jobs. */
+      flows?: Readonly<Record<string, FlowWait>> | undefined
+      jobs?: readonly string[] | undefined
       said?: Partial<Pick<NewRecord, 'result' | 'tries' | 'error'>>
     }
   | { type: 'park'; reason: string }

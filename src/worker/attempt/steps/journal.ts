@@ -4,7 +4,12 @@ import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StepCall } from '../../../flows/steps/parked-job.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
-import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
+import type {
+  AwaitedSignal,
+  TakenSignal,
+  TakeRequest,
+  Waits,
+} from '../../../flows/waiting/waiting.ts'
 import { leaseLost } from '../fenced-tx.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
@@ -13,7 +18,7 @@ import type { Call, Stop } from './call.ts'
 import { Order } from './order.ts'
 import type { Place } from './order.ts'
 import type { StepProbe } from './probe.ts'
-import { tooLarge, tooMany } from './refusals.ts'
+import { tooLarge, tooMany } from './record-limits.ts'
 import { untilOf, waitingOf } from './until.ts'
 import { stepSummary } from './summary.ts'
 
@@ -191,10 +196,11 @@ export class Journal {
     })
   }
 
-  /** A call was stored elsewhere: in a transaction of its own, or by the statement that took a signal. */
-  stored(call: Call, result: unknown): void {
-    this.#know(call, { state: 'done', result, tries: 1 })
-    this.#progressed(call, 'done')
+  /** A call was stored elsewhere: in a transaction of its own, or by the statement that took a signal or made children. */
+  stored(call: Call, result: unknown, state: 'open' | 'done' = 'done'): void {
+    this.#know(call, { state, result, tries: 1 })
+    if (state === 'open') call.place?.leave()
+    this.#progressed(call, state)
   }
 
   /** A time is over. With nothing beside it there is no order to keep, and nothing to store. */
@@ -233,7 +239,7 @@ export class Journal {
       signal: signal.name,
       match: signal.match,
     })
-    if (taken === 'lost') throw this.#lost()
+    if (taken === 'lost') throw this.lost()
     if (taken === 'none') return undefined
     this.stored(call, taken)
     return taken
@@ -288,7 +294,7 @@ export class Journal {
     if (this.#bytes > maxBytes) throw tooLarge(this.held, this.#bytes)
     const one: NewRecord = { ...this.header(call), tries: 1, ...said }
     try {
-      if (!(await this.#services.records.write(one))) throw this.#lost()
+      if (!(await this.#services.records.write(one))) throw this.lost()
     } finally {
       // The handler gets nothing now: the call goes on or waits, or its failure was given before.
       if (one.state !== 'done') call.place?.leave()
@@ -385,7 +391,8 @@ export class Journal {
     return { type: 'waiting', waits, untilMs, untilAt: undefined, reason: `step-changed: ${reason}` }
   }
 
-  #lost(): StintError {
+  /** The lease is gone: the attempt ends. */
+  lost(): StintError {
     const error = leaseLost(this.held)
     this.held.abort('lease', error)
     return error

@@ -1,9 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { isStintError } from '../../../core/errors.ts'
-import { classify, isPerhapsOneRow } from '../../../db/classify.ts'
+import { isPerhapsOneRow } from '../../../db/classify.ts'
 import { Coalescer } from '../../../db/coalesce.ts'
 import type { Flushed } from '../../../db/coalesce.ts'
-import { rejected } from '../../../db/rejected.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { readOutputs } from '../../../flows/outputs/outputs.ts'
 import type { Outputs } from '../../../flows/outputs/outputs.ts'
@@ -12,7 +9,7 @@ import type { NewRecord, StepRecord } from '../../../flows/steps/steps.ts'
 import { approvalExpiry } from '../../../flows/waiting/approvals.ts'
 import { takeSignal } from '../../../flows/waiting/waiting.ts'
 import type { TakenSignal, TakeRequest } from '../../../flows/waiting/waiting.ts'
-import { ownTrouble } from '../fenced-tx.ts'
+import { patiently } from './patiently.ts'
 
 const limits = { maxItems: 500, maxBytes: 1024 * 1024 }
 
@@ -46,22 +43,22 @@ export class Records {
   }
 
   parkedTries(jobId: string): Promise<number> {
-    return this.#withRetries(() => parkedTries(this.#db, jobId))
+    return this.#patiently(() => parkedTries(this.#db, jobId))
   }
 
   /** When an approval link that is made now expires. */
   expiry(ms: number): Promise<number> {
-    return this.#withRetries(() => approvalExpiry(this.#db, ms))
+    return this.#patiently(() => approvalExpiry(this.#db, ms))
   }
 
   /** What nodes of a flow left for other jobs. */
   outputs(flow: string, nodes: readonly string[]): Promise<Outputs> {
-    return this.#withRetries(() => readOutputs(this.#db, { flow, nodes }))
+    return this.#patiently(() => readOutputs(this.#db, { flow, nodes }))
   }
 
   /** Takes a signal. After a lost reply the record says whether it was taken. */
   take(request: TakeRequest): Promise<TakenSignal | 'none' | 'lost'> {
-    return this.#withRetries(async (isRepeat) => {
+    return this.#patiently(async (isRepeat) => {
       const taken = await takeSignal(this.#db, request)
       if (taken !== 'none' || !isRepeat) return taken
       const known = (await readRecords(this.#db, [request.id])).get(request.id) ?? []
@@ -72,14 +69,18 @@ export class Records {
     })
   }
 
+  #patiently<Result>(send: (isRepeat: boolean) => Promise<Result>): Promise<Result> {
+    return patiently(send, { schema: this.#db.schema, forMs: this.#leaseMs })
+  }
+
   async #read(ids: readonly string[]): Promise<Flushed<StepRecord[]>[]> {
-    const found = await this.#withRetries(() => readRecords(this.#db, [...new Set(ids)]))
+    const found = await this.#patiently(() => readRecords(this.#db, [...new Set(ids)]))
     return ids.map((id) => ({ ok: true, result: found.get(id) ?? [] }))
   }
 
   async #write(records: readonly NewRecord[]): Promise<Flushed<boolean>[]> {
     try {
-      const written = await this.#withRetries(() => record(this.#db, records, { isAlone: false }))
+      const written = await this.#patiently(() => record(this.#db, records, { isAlone: false }))
       const answers: Flushed<boolean>[] = []
       for (const one of records)
         answers.push({
@@ -98,24 +99,8 @@ export class Records {
 
   /** The job's row was in use, or the lease is gone. */
   async #writeAlone(one: NewRecord): Promise<boolean> {
-    const written = await this.#withRetries(() => record(this.#db, [one], { isAlone: true }))
+    const written = await this.#patiently(() => record(this.#db, [one], { isAlone: true }))
     return written.size > 0
-  }
-
-  async #withRetries<Result>(send: (isRepeat: boolean) => Promise<Result>): Promise<Result> {
-    const giveUpAt = performance.now() + this.#leaseMs
-    for (let tries = 1; ; tries++) {
-      try {
-        return await send(tries > 1)
-      } catch (error) {
-        if (isStintError(error)) throw error
-        const trouble = classify(error)
-        const mayPass = trouble === 'unknown' || trouble === 'wait' || trouble === 'again'
-        if (!mayPass) throw rejected(error, this.#db.schema)
-        if (performance.now() > giveUpAt) throw ownTrouble(error)
-        await pause(Math.random() * Math.min(1_000, 20 * 2 ** tries))
-      }
-    }
   }
 }
 

@@ -77,8 +77,8 @@ export class Steps {
   ): Promise<Stored<Value>> {
     functionOption('run', run)
     const { attempts, backoff, timeoutMs } = resolveStep(options)
-    return this.#call(stepName(name), 'step', async (call, before) => {
-      if (before?.state === 'done' || before?.state === 'failed') return this.#again(before)
+    return this.call(stepName(name), 'step', async (call, before) => {
+      if (before?.state === 'done' || before?.state === 'failed') return this.again(before)
       if (before !== undefined && !before.isOver)
         return this.#journal.stop(call, {
           type: 'wait',
@@ -89,7 +89,7 @@ export class Steps {
       for (let tries = (before?.tries ?? 0) + 1; ; tries++) {
         try {
           const value = await this.#try(call, probed(this.#journal, run, call), { tries, timeoutMs })
-          return await this.#keep(call, value, tries)
+          return await this.keep(call, value, tries)
         } catch (thrown) {
           if (isNotItsOwn(thrown)) throw thrown
           if (tries >= attempts || verdictOf(thrown, Date.now()) !== undefined || isUnstorable(thrown)) {
@@ -113,8 +113,8 @@ export class Steps {
   /** Its writes commit with its record: at most once, however often the handler runs. */
   async stepTx<Value>(name: string, work: (tx: PgTransaction) => Promise<Value>): Promise<Stored<Value>> {
     functionOption('work', work)
-    return this.#call(stepName(name), 'tx', async (call, before) => {
-      if (before !== undefined) return this.#again(before)
+    return this.call(stepName(name), 'tx', async (call, before) => {
+      if (before !== undefined) return this.again(before)
       await this.#journal.mayBegin(call)
       const { held } = this.#journal
       try {
@@ -148,8 +148,8 @@ export class Steps {
     integerOption('batch', batch, { min: 1, max: 10_000 })
     functionOption('run', run)
     const pages = pagesOf(items, batch)
-    await this.#call(stepName(name), 'each', async (call, before) => {
-      if (before?.state === 'done' || before?.state === 'failed') return this.#again(before)
+    await this.call(stepName(name), 'each', async (call, before) => {
+      if (before?.state === 'done' || before?.state === 'failed') return this.again(before)
       let { cursor, done } = placeOf(before?.result)
       do {
         await this.#journal.mayBegin(call)
@@ -181,7 +181,7 @@ export class Steps {
   ): Promise<void> {
     rejectUnknown('ctx.sleep()', rest, ['name'])
     const until = untilOf(span)
-    await this.#call(`sleep:${name === '' ? '' : stepName(name)}`, 'sleep', async (call, before) => {
+    await this.call(`sleep:${name === '' ? '' : stepName(name)}`, 'sleep', async (call, before) => {
       if (before?.state === 'done') return undefined
       if (before?.isOver === true) return this.#journal.over(call)
       if (before === undefined) await this.#journal.mayBegin(call)
@@ -198,7 +198,7 @@ export class Steps {
     const name = signalName(signal)
     const untilMs = timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 })
     if (match !== undefined && !isObject(match)) throw invalidOption('match', 'an object', match)
-    return this.#call(`signal:${name}`, 'signal', async (call, before) => {
+    return this.call(`signal:${name}`, 'signal', async (call, before) => {
       if (before?.state === 'done') return receivedOf(signal, before.result as TakenSignal)
       if (before === undefined) await this.#journal.mayBegin(call)
       const found = await this.#journal.take(call, { name, match })
@@ -221,7 +221,7 @@ export class Steps {
   ): Promise<{ [Name in keyof Answers]: string }> {
     const { approvals: config } = this.#config
     const asking = new ApprovalCall(signal, answers, { options, config })
-    return this.#call(approvalName(asking.signal), 'approval', async (call, before) => {
+    return this.call(approvalName(asking.signal), 'approval', async (call, before) => {
       const { id } = this.#journal.held.job
       if (before?.state === 'done') return asking.links(id, before.result)
       await this.#journal.mayBegin(call)
@@ -235,7 +235,7 @@ export class Steps {
   async version(name: string, oldest: number, newest: number): Promise<number> {
     integerOption('oldest', oldest, { min: 0 })
     integerOption('newest', newest, { min: oldest })
-    return this.#call(`version:${stepName(name)}`, 'version', async (call, before) => {
+    return this.call(`version:${stepName(name)}`, 'version', async (call, before) => {
       if (before !== undefined) return before.result
       // One turn later, as for a step: only a job that has work recorded behind this place is past it.
       await new Promise(setImmediate)
@@ -245,8 +245,8 @@ export class Steps {
     }) as Promise<number>
   }
 
-  /** Not async: the call's number is taken before anything is awaited. */
-  #call<Value>(
+  /** A recorded call. Not async: its number is taken before anything is awaited. */
+  call<Value>(
     name: string,
     type: Call['type'],
     work: (call: Call, before: StepRecord | undefined) => Promise<Value>,
@@ -272,7 +272,7 @@ export class Steps {
   }
 
   /** What the call returned or threw the first time. */
-  async #again({ state, result, blob, error }: StepRecord): Promise<unknown> {
+  async again({ state, result, blob, error }: StepRecord): Promise<unknown> {
     if (state === 'failed' && error !== null) throw storedFailure(error)
     if (blob === null) return result
     return readBlob(this.#config.blobs?.store, { jobId: this.#journal.held.job.id, key: blob })
@@ -306,7 +306,8 @@ export class Steps {
     })
   }
 
-  async #keep(call: Call, value: unknown, tries: number): Promise<unknown> {
+  /** Stores the result of a call, and returns it as another attempt will see it. */
+  async keep(call: Call, value: unknown, tries = 1): Promise<unknown> {
     const { blobs } = this.#config
     const text = stepText(value, call.name, blobs?.maxBytes ?? maxStepBytes)
     if (
@@ -320,7 +321,7 @@ export class Steps {
       const { key } = await putInput(blobs.store, nextId(), text)
       await this.#journal.done(call, { result: undefined, blob: key, tries })
     }
-    // As another attempt will see it: a Date has become text.
+    // A Date has become text.
     return text === undefined ? undefined : JSON.parse(text)
   }
 }
@@ -369,7 +370,7 @@ function isOf(call: Call) {
 }
 
 /** The lease is gone, or the database did not answer: no failure of the step. */
-function isNotItsOwn(thrown: unknown): boolean {
+export function isNotItsOwn(thrown: unknown): boolean {
   return isLeaseLost(thrown) || isOwnTrouble(thrown)
 }
 

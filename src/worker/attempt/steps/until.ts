@@ -1,3 +1,4 @@
+import type { FlowWait } from '../../../flows/waiting/waiting.ts'
 import type { Ending } from '../outcome.ts'
 import type { Call } from './call.ts'
 
@@ -14,7 +15,13 @@ export function untilOf({ stop, stoppedAt = 0 }: Call): {
 
 /** The ending of an attempt whose calls all wait. */
 export function waitingOf(calls: readonly Call[]): Ending {
-  const signals = calls.flatMap(({ stop }) => (stop?.type === 'wait' ? (stop.signal ?? []) : []))
+  const waits = calls.flatMap(({ stop }) => (stop?.type === 'wait' ? stop : []))
+  const signals = waits.flatMap(({ signal }) => signal ?? [])
+  const flows: Record<string, FlowWait> = {}
+  for (const wait of waits)
+    for (const [flow, until] of Object.entries(wait.flows ?? {}))
+      flows[flow] = (flows[flow] ?? until) === until ? until : 'dead'
+  const jobs = [...new Set(waits.flatMap((wait) => wait.jobs ?? []))]
   const untils = calls.map(untilOf)
   const untilMs = untils.flatMap(({ untilMs: ms }) => ms ?? [])
   const untilAt = untils.flatMap(({ untilAt: at }) => at ?? []).sort()
@@ -22,6 +29,8 @@ export function waitingOf(calls: readonly Call[]): Ending {
     type: 'waiting',
     waits: {
       ...(signals.length > 0 ? { signals } : {}),
+      ...(Object.keys(flows).length > 0 ? { flows } : {}),
+      ...(jobs.length > 0 ? { jobs } : {}),
       ...(untilMs.length + untilAt.length > 0 ? { sleep: true } : {}),
     },
     untilMs: untilMs.length > 0 ? Math.min(...untilMs) : undefined,
