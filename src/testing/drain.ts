@@ -25,6 +25,7 @@ import { Parked } from '../worker/recovery/parked.ts'
 import { promote } from '../worker/recovery/promote.ts'
 import { sweep } from '../worker/recovery/sweep.ts'
 import type { Events } from '../worker/report/events.ts'
+import { FlowUpkeep } from '../worker/upkeep/flows.ts'
 import { Runtime } from '../worker/runtime.ts'
 import type { OwnConfig } from '../worker/runtime.ts'
 import { until } from '../worker/until.ts'
@@ -70,6 +71,8 @@ export interface DrainConfig {
 }
 
 const promoteBatch = 500
+/** Flows that cannot be counted are left for people, as by a real worker. */
+const tending = { signal: new AbortController().signal, onPassedBy: (): void => undefined }
 const noQueues: readonly string[] = []
 
 export async function drain(config: DrainConfig, options: DrainOptions = {}): Promise<Drained> {
@@ -219,7 +222,7 @@ class Drain {
   }
 
   async #rounds({ parts }: Runtime, probe: StepProbe): Promise<void> {
-    const { db, served, scout, recovery, scheduler, held, pools, dispatcher } = parts
+    const { db, served, scout, recovery, scheduler, held, pools, dispatcher, settler } = parts
     const isAtRest = (): boolean =>
       !pools.isAnyClaiming && (this.#isFull ? dispatcher.running === 0 : held.size === 0 && !scout.isLooking)
     let before: number
@@ -227,6 +230,9 @@ class Drain {
       before = this.#acts
       await recovery.sweeping.runOnce()
       await scheduler.fireDue()
+      // What the settles of the round before have released, and what the leader of real workers does for flows.
+      await settler.stop()
+      this.#acts += await new FlowUpkeep({ olderThanMs: 0 }).tendNow(db, tending)
       const parked = new Parked(() => undefined)
       for (let isMore = true; isMore;) {
         const { ready } = await promote(db, { queues: served.queues, limit: promoteBatch, parked })
