@@ -63,3 +63,10 @@ test('the program about waiting publishes after its signal', async () => {
     "{ state: 'published' }",
   ])
 })
+
+test('the program about children publishes three images', async () => {
+  expect(await linesOf('children.md')).toEqual([
+    'cat: 3 images',
+    "{ files: [ '320.png', '640.png', '1280.png' ] }",
+  ])
+})

@@ -21,7 +21,6 @@ export const errorCodes = [
   'flow-not-found',
   'flow-ended',
   'workers-too-old',
-  'results-too-large',
   'rate-limited',
   'worker-not-found',
   'too-many-matches',

@@ -2,11 +2,16 @@
  * How the database executes the statements of flows among 100,000 jobs of 20,000 flows, without statistics and with fresh ones:
  * what a statement touches depends on the jobs and flows that it is for, and not on the tables.
  */
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { burySql } from '../../src/flows/endings/bury.sql.ts'
 import { countSql } from '../../src/flows/endings/count.sql.ts'
 import { endSql } from '../../src/flows/endings/end.sql.ts'
+import { lookAtChildrenSql } from '../../src/flows/children/look-at-children.sql.ts'
+import { outputsSql } from '../../src/flows/children/outputs.sql.ts'
+import { spawnSql } from '../../src/flows/children/spawn.sql.ts'
+import { suspendSql } from '../../src/flows/waiting/suspend.sql.ts'
 import { deadResourcesSql } from '../../src/flows/graph/dead-resources.sql.ts'
 import { getSql } from '../../src/flows/graph/get.sql.ts'
 import { listSql } from '../../src/flows/graph/list.sql.ts'
@@ -80,7 +85,71 @@ beforeAll(async () => {
         )
       ).rows[0]?.items ?? '',
   }
+  // Parents: each runs, and has one set of 20 children, of which one is dead.
+  await db.query(
+    `create temp table family as select n, gen_random_uuid() as parent, gen_random_uuid() as id from generate_series(1, 500) as n`,
+  )
+  await db.query(`insert into stint.job (id, state, queue, kind, attempt, epoch, worker_id, lease_id, started_at)
+    select parent, 'running', 'q', 'parent', 1, 1, '${lease}', '${lease}', now() from family`)
+  await db.query(
+    `insert into stint.flow (id, type, name, parent_id, open_nodes) select id, 'children', 'k', parent, 1 from family`,
+  )
+  await db.query(
+    `insert into stint.flow_node (flow_id, node, name, skips, total, remaining) select id, 0, 'k', true, 20, 20 from family`,
+  )
+  await db.query(`insert into stint.flow_output (flow_id, node, member, job_id, state)
+    select id, 0, member, gen_random_uuid(), case when member = 7 then 'dead' else 'succeeded' end::stint.job_state
+      from family cross join generate_series(0, 18) as member`)
+  const family = (await db.query<{ parent: string; id: string }>('select parent, id from family order by n'))
+    .rows
+  const [parent = { parent: '', id: '' }] = family
+  const ofParent = { id: parent.parent, lease, flow: firstId, kind: 'k', jobs: 5 }
+  const groups = JSON.stringify([
+    {
+      ...{ queue: 'q', kind: 'k', priority: 0, maxAttempts: 1, version: 1 },
+      ids: Array.from({ length: 5 }, () => randomUUID()),
+      places: [0, 1, 2, 3, 4],
+      inputs: [1, 2, 3, 4, 5],
+    },
+  ])
+  const suspended = family.map((one) => ({
+    ...{ id: one.parent, lease, ranMs: 1, reason: 'all' },
+    waits: { flows: { [one.id]: 'ended' }, jobs: [one.parent] },
+  }))
   calls = {
+    spawn: {
+      statement: spawnSql,
+      params: {
+        ...{
+          ...ofParent,
+          groups,
+          name: 'spawn:k',
+          n: 0,
+          seq: 0,
+          state: 'done',
+          epoch: 1,
+          beside: 'false',
+          ms: 1,
+        },
+        ...{ result: '{}', mostLevels: 20 },
+      },
+      of: 5,
+    },
+    suspend: {
+      statement: suspendSql,
+      params: { items: JSON.stringify(suspended), worker: lease, lockMs: null },
+      of: 500,
+    },
+    'look-at-children': {
+      statement: lookAtChildrenSql,
+      params: { ...ofParent, flows: `{${parent.id}}`, atFailure: 'true', cancels: 'true' },
+      of: 1,
+    },
+    outputs: {
+      statement: outputsSql,
+      params: { flows: `{${family.map(({ id }) => id).join()}}`, place: -1, member: -1 },
+      of: 500,
+    },
     end: { statement: endSql, params: { ...batch, state: 'succeeded' }, of: 500 },
     'end by a cancel': { statement: endSql, params: { ...batch, state: 'cancelled' }, of: 500 },
     bury: { statement: burySql, params: batch, of: 500 },
@@ -114,7 +183,7 @@ beforeAll(async () => {
     },
     'replay of a flow': { statement: replayMembersSql, params: { id: one }, of: 1 },
     'who may replay a flow': { statement: deadResourcesSql, params: { id: one }, of: 1 },
-    look: { statement: lookSql, params: { after: firstId }, of: 500 },
+    look: { statement: lookSql, params: { after: firstId, olderThanMs: 1_000 }, of: 500 },
     'wake-watchers': { statement: wakeWatchersSql, params: {}, of: 500 },
     'cancel-members': { statement: cancelMembersSql, params: { after: firstId }, of: 500 },
     'stuck-flows': { statement: stuckFlowsSql, params: { after: firstId }, of: 500 },

@@ -50,6 +50,12 @@ describe.each(modes)('a handler isolated in a %s', (mode) => {
     expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'waiting' }])
   })
 
+  test('an isolated handler has children, and waits for them without its own process', async () => {
+    const one = group.get()
+    const id = await one.send('family', { queue: one.job.queue })
+    expect(await resultOf(one, id)).toEqual(['none', 'none'])
+  })
+
   test('an isolated handler writes in ctx.tx together with its completion', async () => {
     const one = group.get()
     const id = await one.send('tx')

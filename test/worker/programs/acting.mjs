@@ -32,6 +32,9 @@ export const acts = {
     ctx.log.warn('second')
     return 'said'
   },
+  none: () => 'none',
+  family: (input, ctx) =>
+    ctx.all(defineJob({ kind: ctx.kind, queue: input.queue }), [{ act: 'none' }, { act: 'none' }]),
   steps: async (_input, ctx) => {
     const epoch = await ctx.step('first', () => ctx.fence.epoch)
     await ctx.sleep('20ms')
