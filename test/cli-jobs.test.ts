@@ -181,7 +181,7 @@ describe('usage errors', () => {
   // These need no database: in parallel they wait less for each other's processes to start.
   test.concurrent.each([
     [['jobs'], 'Did you mean job?'],
-    [['job'], 'list, get, why, why-twice, steps, signal, cancel'],
+    [['job'], 'list, get, why, why-twice, steps, signal, resume, cancel'],
     [['job', 'lst'], 'Did you mean list?'],
     [['job', 'list', '--quue', 'x'], 'Did you mean --queue?'],
     [['job', 'list', '--state', 'reddy'], 'Did you mean ready?'],

@@ -193,8 +193,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column flow.name': 'text collate "C" not null',
   'column flow.open_nodes': 'integer not null',
   'column flow.parent_id': 'uuid',
-  'column flow.rerun_of': 'uuid',
   'column flow.read_at': 'timestamp with time zone',
+  'column flow.rerun_of': 'uuid',
   'column flow.type': "text not null default 'flow'::text",
   'column flow.unique_key': 'text collate "C"',
   'column flow_ending.cancelled': 'integer not null default 0',
@@ -842,7 +842,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function signal(job uuid, name text, payload jsonb, key text, by text, as_id uuid, OUT outcome text, OUT signal_id uuid, OUT queue text, OUT priority smallint, OUT job_key text)':
     '747a0a9b6969338533c0cecc9adc2903',
   'function store_flow_jobs(given jsonb, stored uuid[])': '15878cfd00e3f5c8c5a6f5651286b4f6',
-  'function suspend(said jsonb, by_worker uuid)': '31707cd9b7c254a86d2910759087e022',
+  'function suspend(said jsonb, by_worker uuid)': '3fd58eb2213e44e251b8a9a89531e168',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
   'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)':

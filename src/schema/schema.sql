@@ -262,9 +262,9 @@ create table stint.flow (
   unique_key text,
   cancel_at timestamp with time zone,
   cancel_reason text,
-  rerun_of uuid,
   depth smallint not null default 0,
-  read_at timestamp with time zone
+  read_at timestamp with time zone,
+  rerun_of uuid
 );
 
 create table stint.flow_ending (

@@ -61,7 +61,8 @@ export function commandLinesIn(scene: Scene): CommandLines {
   async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
     const { id } = await scene.stint.enqueue(mail, null, {
       queue,
-      ...(state === 'scheduled' ? { delay: '1h' } : {}),
+      // A dead one, too: a worker of the queue must not take it before it is buried.
+      ...(state === 'scheduled' || state === 'dead' ? { delay: '1h' } : {}),
     })
     if (state === 'dead') await bury(scene.db, id)
     if (state === 'retrying')

@@ -121,6 +121,8 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     ],
     '/v1/audit': [],
     '/v1/events': [],
+    // What it shows is signed.
+    '/approvals/{token}': [],
   }
 }
 

@@ -103,6 +103,15 @@ const usualRows: Readonly<Record<string, () => Row>> = {
     probes: '3',
     counts: '{timeout}',
   }),
+  step: () => ({
+    job_id: nextId(),
+    name: 'usual',
+    n: '0',
+    seq: '0',
+    type: 'step',
+    state: 'done',
+    epoch: '1',
+  }),
   flow: () => ({ id: nextId(), name: `flow.${++count}`, open_nodes: '1' }),
   breaker_count: () => ({
     name: ofParts.breaker,

@@ -45,8 +45,11 @@ export class FlowUpkeep {
   readonly #stirredAt: () => number
   readonly #olderThanMs: number
   #foundAt = -Infinity
+  #lookedAt = -Infinity
   /** A pass that took long is followed by a longer pause: counting must not be all that the server does. */
   #notBefore = 0
+  /** While this process learns of no change, it looks less often. */
+  #quietUntil = 0
   #recountedTo = firstId
   readonly #scannedTo = new Map<Statement<'after'>, string>()
 
@@ -58,12 +61,15 @@ export class FlowUpkeep {
 
   /** Every second; while nothing happens every third, or every twentieth if no flow is open. An idle pass is one statement. */
   async tend(db: Database, context: ServiceContext): Promise<void> {
-    if (performance.now() >= this.#notBefore) await this.tendNow(db, context)
+    const now = performance.now()
+    const isQuiet = now < this.#quietUntil && this.#stirredAt() < this.#lookedAt
+    if (now >= this.#notBefore && !isQuiet) await this.tendNow(db, context)
   }
 
   /** Returns how much was done. */
   async tendNow(db: Database, context: ServiceContext): Promise<number> {
     const begunAt = performance.now()
+    this.#lookedAt = begunAt
     let done = 0
     let after: string | null = firstId
     let isFirst = true
@@ -80,8 +86,8 @@ export class FlowUpkeep {
       isFirst = false
     }
     const isQuiet = Math.max(this.#stirredAt(), this.#foundAt) < begunAt - quietAfterMs
-    const ownMs = 20 * Math.min(performance.now() - begunAt, 500)
-    this.#notBefore = begunAt + (isQuiet ? (hasOpen ? quietMs : emptyMs) : ownMs)
+    this.#notBefore = begunAt + 20 * Math.min(performance.now() - begunAt, 500)
+    this.#quietUntil = isQuiet ? begunAt + (hasOpen ? quietMs : emptyMs) : 0
     return done
   }
 

@@ -57,8 +57,8 @@ export const stepMutants: readonly Mutant[] = [
     edits: [
       ...edit('const call = this.#journal.begin(name, type);', 'let call;'),
       ...edit(
-        'return this.#journal\n            .find(call)',
-        'return new Promise((go) => setTimeout(go, 9 * Math.random())).then(() => this.#journal.find((call = this.#journal.begin(name, type))))',
+        'const done = this.#journal\n            .find(call)',
+        'const done = new Promise((go) => setTimeout(go, 9 * Math.random())).then(() => this.#journal.find((call = this.#journal.begin(name, type))))',
       ),
     ],
   },

@@ -4,12 +4,7 @@ import { describeFailure } from '../../../core/failures/stored-error.ts'
 import type { StepCall } from '../../../flows/steps/parked-job.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
-import type {
-  AwaitedSignal,
-  TakenSignal,
-  TakeRequest,
-  Waits,
-} from '../../../flows/waiting/waiting.ts'
+import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
 import { leaseLost } from '../fenced-tx.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
