@@ -161,6 +161,7 @@ export class Child {
       case 'write':
       case 'completed':
       case 'progressed':
+      case 'stored':
       case 'outcome':
         this.#listener(message)
         return
