@@ -1,17 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StintError } from '../../../core/errors.ts'
 import { describeFailure } from '../../../core/failures/stored-error.ts'
-import type { StepCall } from '../../../flows/steps/parked-job.ts'
 import { mostRecords } from '../../../flows/steps/steps.ts'
 import type { NewRecord, StepRecord, StepState, StepType } from '../../../flows/steps/steps.ts'
-import type { AwaitedSignal, TakenSignal, TakeRequest, Waits } from '../../../flows/waiting/waiting.ts'
+import type { AwaitedSignal, TakenSignal } from '../../../flows/waiting/waiting.ts'
 import { leaseLost } from '../fenced-tx.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Ending } from '../outcome.ts'
 import { keyOf } from './call.ts'
 import type { Call, Stop } from './call.ts'
+import type { JournalServices } from './journal-services.ts'
 import { Order } from './order.ts'
 import type { Place } from './order.ts'
+import { parkedEnding } from './parked.ts'
 import type { StepProbe } from './probe.ts'
 import { tooLarge, tooMany } from './record-limits.ts'
 import { untilOf, waitingOf } from './until.ts'
@@ -70,7 +71,6 @@ export class Journal {
     this.ended = new Promise((resolve) => (this.#end = resolve))
   }
 
-  /** Of a test. */
   get probe(): StepProbe | undefined {
     return this.#services.probe
   }
@@ -375,15 +375,8 @@ export class Journal {
 
   async #parkedAs(call: Call, reason: string): Promise<Ending> {
     const before = await this.#services.records.parkedTries(this.held.job.id)
-    const untilMs = parkMs[Math.min(before, parkMs.length - 1)] ?? 0
     const recorded = this.#records.get(keyOf(call)) ?? this.unasked()
-    const waits: Waits = {
-      parked: {
-        ...{ reason, tries: before + 1, asked: nameOf(call) },
-        recorded: recorded === undefined ? undefined : nameOf(recorded),
-      },
-    }
-    return { type: 'waiting', waits, untilMs, untilAt: undefined, reason: `step-changed: ${reason}` }
+    return parkedEnding(call, { reason, before, recorded })
   }
 
   /** The lease is gone: the attempt ends. */
@@ -403,28 +396,5 @@ export class Journal {
   }
 }
 
-export interface JournalServices {
-  readonly records: {
-    /** False if the lease is gone. */
-    write(one: NewRecord): Promise<boolean>
-    read(jobId: string): Promise<StepRecord[]>
-    parkedTries(jobId: string): Promise<number>
-    take(request: TakeRequest): Promise<TakenSignal | 'none' | 'lost'>
-    expiry(ms: number): Promise<number>
-  }
-  /** Of a test. */
-  readonly probe?: StepProbe | undefined
-  /** Whether the worker stops: no new step begins. */
-  isDraining(): boolean
-  /** A record is stored: the job's timeout counts from here. */
-  progressed(held: HeldJob): void
-}
-
 /** All results of a job together. */
 const maxBytes = 32 * 1024 * 1024
-/** How long a parked job waits before a worker tries again: rolling deployments heal by themselves. */
-const parkMs = [60_000, 300_000, 900_000, 3_600_000]
-
-function nameOf({ name, n, type }: StepCall): StepCall {
-  return { name, n, type }
-}
