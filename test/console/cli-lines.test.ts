@@ -8,12 +8,15 @@ import type { JobState, Stint } from '../../src/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
 import { workerScene } from '../support/workers.ts'
 import { givenIn } from './cli-lines-given.ts'
+import { linesOfRules } from './cli-lines-rules.ts'
+import type { Given, Line } from './cli-lines-rules.ts'
 import { commandLinesIn, mail } from './cli-lines-scene.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
 const scene = workerScene()
 const { type, workOn, jobThat, stateOf } = commandLinesIn(scene)
-const { schedule, breaker, limit, rate, errorGroup, flow, parked, worker, wantedOf } = givenIn(scene)
+const given = givenIn(scene)
+const { schedule, errorGroup, worker, wantedOf } = given
 
 async function trashed(): Promise<string> {
   const id = await jobThat('dead')
@@ -32,18 +35,6 @@ async function operation(state: string): Promise<string> {
   ])
   return id
 }
-
-interface Line {
-  /** Makes what the line acts on. */
-  given?: () => Promise<Given> | Given
-  /** What the line has to print. */
-  says?: string
-  /** What the line has to change, and into which value. */
-  to?: unknown
-  becomes?: (given: Given, said: string) => Promise<unknown>
-}
-
-type Given = Record<string, string>
 
 const job = async (id = ''): ReturnType<Stint['get']> => scene.stint.get(id)
 const run = async (id = ''): ReturnType<Stint['operations']['get']> => scene.stint.operations.get(id)
@@ -184,47 +175,7 @@ const lines: Record<string, Line> = {
     becomes: ({ group }) => statusOf(group),
     to: 'open',
   },
-  'GET /v1/breakers': { given: async () => ({ name: await breaker() }), says: '{name}' },
-  'GET /v1/breakers/{name}': { given: async () => ({ name: await breaker() }), says: '{name}' },
-  'POST /v1/breakers/{name}/probe': {
-    given: async () => ({ name: await breaker() }),
-    becomes: async ({ name = '' }) => ((await scene.stint.breakers.get(name))?.probeAt ?? 0) <= new Date(),
-    to: true,
-  },
-  'POST /v1/breakers/{name}/open': {
-    given: async () => ({ name: await breaker(), for: '10m' }),
-    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.forced?.by?.startsWith('cli:'),
-    to: true,
-  },
-  'POST /v1/breakers/{name}/close': {
-    given: async () => ({ name: await breaker(), for: '10m' }),
-    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.state,
-    to: 'closed',
-  },
-  'POST /v1/breakers/{name}/reset': {
-    given: async () => ({ name: await breaker() }),
-    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.state,
-    to: 'closed',
-  },
-  'GET /v1/flows': { given: async () => ({ id: await flow() }), says: '{id}' },
-  'GET /v1/flows/{id}': { given: async () => ({ id: await flow() }), says: 'second' },
-  'GET /v1/flows/{id}/graph': { given: async () => ({ id: await flow() }), says: '✖ second' },
-  'POST /v1/flows/{id}/cancel': {
-    given: async () => ({ id: await flow() }),
-    becomes: async ({ id = '' }) => (await scene.stint.flows.get(id))?.state,
-    to: 'cancelled',
-  },
-  'POST /v1/flows/{id}/replay': {
-    given: async () => ({ id: await flow() }),
-    becomes: async ({ id }) =>
-      await scene.db.query('select state::text from stint.job where flow_id = $1 and node = 1', [id]),
-    to: [{ state: 'ready' }],
-  },
-  'POST /v1/jobs/{id}/resume': {
-    given: async () => ({ id: await parked() }),
-    becomes: ({ id }) => stateOf(id),
-    to: 'ready',
-  },
+  ...linesOfRules(scene, { ...given, stateOf }),
   'GET /v1/schedules': { given: async () => ({ name: await schedule() }), says: '{name}' },
   'GET /v1/schedules/{name}': { given: async () => ({ name: await schedule() }), says: '{name}' },
   'GET /v1/schedules/{name}/next': { given: async () => ({ name: await schedule() }), says: '02:00:00' },
@@ -258,41 +209,6 @@ const lines: Record<string, Line> = {
     given: async () => ({ name: await schedule() }),
     becomes: ({ name }) => ruleOf(name),
     to: undefined,
-  },
-  'GET /v1/limits': { given: async () => ({ name: await limit() }), says: '{name}' },
-  'GET /v1/limits/{name}': { given: async () => ({ name: await limit() }), says: '{name}' },
-  'PUT /v1/limits/{name}': {
-    given: async () => ({ name: await limit(), max: '7', for: '1h' }),
-    becomes: async ({ name = '' }) => (await scene.stint.limits.get(name))?.max,
-    to: 7,
-  },
-  'DELETE /v1/limits/{name}': {
-    given: async () => ({ name: await limit({ isOverridden: true }) }),
-    becomes: async ({ name = '' }) => (await scene.stint.limits.get(name))?.override,
-    to: null,
-  },
-  'POST /v1/limits/{name}/delete': {
-    given: async () => ({ name: await limit() }),
-    becomes: ({ name = '' }) => scene.stint.limits.get(name),
-    to: undefined,
-  },
-  'GET /v1/limits/{name}/keys': {
-    given: async () => ({ name: await limit({ key: 'acme' }) }),
-    says: 'acme',
-  },
-  'PUT /v1/limits/{name}/keys/{key}': {
-    given: async () => ({ name: await limit(), key: 'acme', max: '3' }),
-    becomes: async ({ name = '' }) => (await scene.stint.limits.keys(name)).map(({ max }) => max),
-    to: [3],
-  },
-  'DELETE /v1/limits/{name}/keys/{key}': {
-    given: async () => ({ name: await limit({ key: 'acme' }), key: 'acme' }),
-    becomes: ({ name = '' }) => scene.stint.limits.keys(name),
-    to: [],
-  },
-  'POST /v1/limits/{name}/penalise': {
-    given: async () => ({ name: await rate(), for: '1h' }),
-    says: 'penalised',
   },
   'GET /v1/audit': { says: 'ACTION' },
   'GET /v1/overview': { given: async () => ({ id: await jobThat('ready') }), says: 'mail' },

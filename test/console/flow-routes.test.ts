@@ -92,6 +92,24 @@ describe('flows over HTTP', () => {
     ])
   })
 
+  test('a rerun is answered with the new flow, and an unknown node is refused', async () => {
+    const served = openConsole(scene.db.url)
+    const { id } = await plantFlow(scene.db, held)
+    const rerun = (from: string): ReturnType<typeof call> =>
+      call(served, `POST /v1/flows/${id}/rerun`, { token: operator, json: { from, reason: 'again' } })
+    const again = await rerun(held.nodes[0].name)
+    expect(again.status).toBe(202)
+    expect(again.headers.get('location')).toBe(`/v1/flows/${String(again.body['id'])}`)
+    expect(again.body['id']).not.toBe(id)
+    expect((await rerun('nope')).status).toBe(422)
+    const { entries } = await scene.stint.audit.list({ target: id })
+    expect(entries[0]).toMatchObject({
+      action: 'flow.rerun',
+      reason: 'again',
+      after: { from: held.nodes[0].name },
+    })
+  })
+
   test('a viewer sees flows and may not act; a flow that ended or does not exist is refused', async () => {
     const served = openConsole(scene.db.url)
     const { id } = await plantFlow(scene.db, held)

@@ -159,6 +159,7 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/flows/{id}/graph': () => [{}],
   'POST /v1/flows/{id}/cancel': () => [{ json: {} }],
   'POST /v1/flows/{id}/replay': () => [{ json: {} }],
+  'POST /v1/flows/{id}/rerun': () => [{ json: { from: 'first' } }],
   'POST /v1/jobs/{id}/resume': () => [{ json: {} }],
   'GET /v1/schedules': () => [{}, { query: '?limit=1' }],
   'GET /v1/schedules/{name}': () => [{}],

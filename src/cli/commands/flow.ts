@@ -36,6 +36,7 @@ stint flow get       details of one flow, with its nodes
 stint flow graph     draw a flow
 stint flow cancel    cancel a flow: jobs that have not started end, running ones are asked to stop
 stint flow replay    run the dead jobs of a flow again
+stint flow rerun     run a flow again from a node on, as a new flow
 
 stint flow <command> --help has options and examples.`
 
@@ -198,7 +199,43 @@ async function replay(args: readonly string[]): Promise<number> {
   })
 }
 
-export const flow = nounOf(help, { list, get, graph, cancel, replay })
+const rerunHelp = `stint flow rerun ID --from NODE    run a flow again from a node on, as a new flow
+
+The outputs of the nodes before are copied. The old flow stays as it is.
+
+  --from NODE         the name of the node to begin at
+${actHelp}
+
+Examples
+  stint flow rerun 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --from tax --reason "rates corrected"
+  stint flow rerun 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --from tax --dry-run`
+
+async function rerun(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { ...actOptions, from: { type: 'string' } })
+  if (values.help) return say(rerunHelp)
+  const id = onlyId(positionals)
+  const output = outputOf(values.output)
+  const { reason, from, 'dry-run': isDryRun } = values
+  if (from === undefined) throw new UsageError('Missing option --from NODE.')
+  return withStint(values, async (stint) => {
+    const older = await findFlow(stint, id)
+    if (!older.nodes.some(({ name }) => name === from)) {
+      const names = older.nodes.map(({ name }) => name).join(', ')
+      throw new UsageError(`Flow ${id} has no node '${from}'. Nodes: ${names}.`)
+    }
+    if (isDryRun) {
+      showFlow(older, output)
+      note(`would be run again from '${from}', as a new flow`)
+      return exitCodes.ok
+    }
+    const { id: newer } = await asTyped(stint).flows.rerun(id, { from, reason })
+    showFlow(await findFlow(stint, newer), output)
+    note(`stored: it runs again from '${from}'`)
+    return exitCodes.ok
+  })
+}
+
+export const flow = nounOf(help, { list, get, graph, cancel, replay, rerun })
 
 function showFlow(found: Flow, output: ReturnType<typeof outputOf>): void {
   if (output === 'json') sayJson(found)

@@ -6,13 +6,16 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../../core/options.ts'
+import { boundedText } from '../../core/names.ts'
 import { isUuid } from '../../core/uuid.ts'
 import { cancelFlow, replayFlow } from '../../flows/graph/act.ts'
 import type { ReplayedMember } from '../../flows/graph/act.ts'
+import { rerunFlow } from '../../flows/graph/grow.ts'
 import { readDeadResources, readGraph, readResources } from '../../flows/graph/members.ts'
 import type { FlowGraph, MemberResource } from '../../flows/graph/members.ts'
 import { flowStates, flowTypes, getFlow, listFlows } from '../../flows/graph/read.ts'
 import type { Flow, FlowPage, FlowState, FlowType } from '../../flows/graph/read.ts'
+import { nextId } from '../../jobs/new/ids.ts'
 import type { JobHint } from '../../jobs/new/new-job.ts'
 import type { Calls } from '../calls.ts'
 import { textOption } from '../jobs/list-options.ts'
@@ -36,6 +39,11 @@ export interface CancelFlowOptions {
   reason?: string | null | undefined
   /** The state that the caller saw. If the flow is in another one: `state-changed`. */
   expect?: { state: FlowState } | undefined
+}
+
+export interface RerunFlowOptions {
+  /** The name of the node to begin at. */
+  from: string
 }
 
 export interface ReplayedFlow {
@@ -134,6 +142,42 @@ export class FlowVerbs {
     })
     this.#config.onReady(hintsOf(replayed))
     return { flow: await this.#find(id), replayed: replayed.map((job) => job.id) }
+  }
+
+  /**
+   * Stores a new flow that runs the node `from` of this one again, and all nodes behind it, with the same inputs. The outputs of
+   * the other nodes are copied. The older flow stays as it is.
+   */
+  async rerun(id: string, options: RerunFlowOptions): Promise<{ id: string }> {
+    checkFlowId(id)
+    const { from, ...rest } = options
+    rejectUnknown('flows.rerun()', rest, ['from'])
+    if (!boundedText(from, 128)) throw invalidOption('from', 'the name of a node of the flow', from)
+    // Made here, so that a call whose reply was lost can be repeated.
+    const newer = nextId()
+    const { outcome, starting } = await this.#calls.write((db) => rerunFlow(db, { older: id, from, newer }), {
+      isTransaction: true,
+      isDone: (result) => result.outcome === 'stored',
+    })
+    switch (outcome) {
+      case 'stored':
+        this.#config.onReady(hintsOf(starting))
+        return { id: newer }
+      case 'not-found':
+        return missingFlow(id)
+      case 'no-node':
+        throw invalidOption('from', `the name of a node of flow ${id}`, from)
+      case 'not-ready':
+        throw new StintError(
+          'state-changed',
+          `Flow ${id} cannot be run again from '${from}': what this node waits for has not happened. Begin at an earlier node.`,
+        )
+      case 'no-jobs':
+        throw new StintError(
+          'state-changed',
+          `Flow ${id} cannot be run again from '${from}': history does not have all jobs of these nodes any more.`,
+        )
+    }
   }
 
   async #find(id: string): Promise<Flow> {

@@ -7,16 +7,14 @@ import { invalidOption, rejectUnknown } from '../../core/options.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { enqueueFlows, startingHints } from '../../flows/graph/enqueue.ts'
 import type { PlacedFlow } from '../../flows/graph/enqueue.ts'
-import { rerunFlow } from '../../flows/graph/grow.ts'
 import { mostJobs } from '../../flows/graph/plan.ts'
 import type { FlowPlan } from '../../flows/graph/plan.ts'
 import { prepareFlow, takesMore } from '../../flows/graph/prepare.ts'
-import { nextId } from '../../jobs/new/ids.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import type { Calls } from '../calls.ts'
 import { Batch } from './batch.ts'
 import type { EnqueuedFlow, FlowsParts } from './flow-parts.ts'
-import { checkFlowId, FlowVerbs, hintsOf, missingFlow } from './flow-verbs.ts'
+import { FlowVerbs } from './flow-verbs.ts'
 
 export interface EnqueueFlowOptions<Tx> {
   /** One open flow of this name may have this key: a second enqueue returns the first one. At most 512 bytes. */
@@ -88,42 +86,6 @@ export class Flows<Tx> extends FlowVerbs {
     })
     const common = { correlationId: stored.id, ...this.#common(more) }
     return new Batch(stored, flow, { ...this.#parts, calls: this.#calls, common })
-  }
-
-  /**
-   * Stores a new flow that runs the node `from` of this one again, and all nodes behind it, with the same inputs. The outputs of
-   * the other nodes are copied. The older flow stays as it is.
-   */
-  async rerun(id: string, options: { from: string }): Promise<{ id: string }> {
-    checkFlowId(id)
-    const { from, ...rest } = options
-    rejectUnknown('flows.rerun()', rest, ['from'])
-    if (!boundedText(from, 128)) throw invalidOption('from', 'the name of a node of the flow', from)
-    // Made here, so that a call whose reply was lost can be repeated.
-    const newer = nextId()
-    const { outcome, starting } = await this.#calls.write((db) => rerunFlow(db, { older: id, from, newer }), {
-      isTransaction: true,
-      isDone: (result) => result.outcome === 'stored',
-    })
-    switch (outcome) {
-      case 'stored':
-        this.#parts.stored(new Set(hintsOf(starting)), false)
-        return { id: newer }
-      case 'not-found':
-        return missingFlow(id)
-      case 'no-node':
-        throw invalidOption('from', `the name of a node of flow ${id}`, from)
-      case 'not-ready':
-        throw new StintError(
-          'state-changed',
-          `Flow ${id} cannot be run again from '${from}': what this node waits for has not happened. Begin at an earlier node.`,
-        )
-      case 'no-jobs':
-        throw new StintError(
-          'state-changed',
-          `Flow ${id} cannot be run again from '${from}': history does not have all jobs of these nodes any more.`,
-        )
-    }
   }
 
   #common({ correlationId, traceparent, tracestate }: EnqueueFlowsOptions<Tx>): JobOptions {

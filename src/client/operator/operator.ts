@@ -8,7 +8,7 @@ import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-
 import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
 import type { ResumeOptions, When } from '../jobs/job-verbs.ts'
 import type { SignalRequest, SignalResult } from '../jobs/signals.ts'
-import type { CancelFlowOptions } from '../flows/flow-verbs.ts'
+import type { CancelFlowOptions, RerunFlowOptions } from '../flows/flow-verbs.ts'
 import { checkId } from '../job-id.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { PausedPart, PauseOptions } from '../pause-options.ts'
@@ -181,6 +181,10 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       ),
       /** Makes the dead jobs of a flow ready again. */
       replay: on('flow.replay', ({ flows }, id: string) => flows.replay(id)),
+      /** Stores a new flow that runs a node of this one again, and all behind it. */
+      rerun: on('flow.rerun', ({ flows }, id: string, options: RerunFlowOptions) => flows.rerun(id, options), {
+        noted: ['from'],
+      }),
     },
     limits: limitVerbs(config),
     /** Breakers; each change gets an audit entry. */

@@ -36,7 +36,7 @@ export async function visibleFlow<Found extends { id: string }>(
 export async function actingResources(
   caller: Caller,
   { stint }: Pick<ConsoleParts, 'stint'>,
-  { id, verb }: { id: string; verb: 'cancel' | 'replay' },
+  { id, verb }: { id: string; verb: 'cancel' | 'replay' | 'rerun' },
 ): Promise<Resource[]> {
   if (caller.isNarrowed === false || mayAll(caller, 'flow')) return []
   const own = (await stint.flows.resources([id])).get(id) ?? []

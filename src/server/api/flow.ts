@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { Id, pageOf, Reason, State, Time } from './common.ts'
+import { Id, Name, pageOf, Reason, State, Time } from './common.ts'
 import { flowStates, flowTypes } from '../../flows/graph/read.ts'
 
 export const FlowState = z
@@ -94,6 +94,10 @@ export const CancelFlowBody = z
   .openapi('CancelFlowBody')
 
 export const ReplayFlowBody = z.strictObject({ reason: Reason.optional() }).openapi('ReplayFlowBody')
+
+export const RerunFlowBody = z
+  .strictObject({ from: Name.describe('The name of the node to begin at.'), reason: Reason.optional() })
+  .openapi('RerunFlowBody')
 
 export const ReplayedFlow = FlowDetail.extend({
   replayed: z.int().describe('Jobs that are ready again, at most 10,000: with more, send it again.'),

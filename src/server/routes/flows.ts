@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
+import { missingFlow } from '../../client/flows/flow-verbs.ts'
 import type { Operator } from '../../client/operator/operator.ts'
 import { isStintError } from '../../core/errors.ts'
 import type { Flow } from '../../flows/graph/read.ts'
@@ -8,7 +9,15 @@ import { actingResources, visibleFlow, visibleFlows } from '../answers/flow-scop
 import { toFlowDetail, toFlowGraph, toFlowItem } from '../answers/flow-item.ts'
 import { visiblePage } from '../answers/visible-page.ts'
 import { Id, Name } from '../api/common.ts'
-import { CancelFlowBody, FlowDetail, FlowGraph, FlowList, ReplayedFlow, ReplayFlowBody } from '../api/flow.ts'
+import {
+  CancelFlowBody,
+  FlowDetail,
+  FlowGraph,
+  FlowList,
+  ReplayedFlow,
+  ReplayFlowBody,
+  RerunFlowBody,
+} from '../api/flow.ts'
 import { requireOperator } from '../auth/operator.ts'
 import { requirePermission } from '../auth/require-permission.ts'
 import { tooWide } from '../auth/scope.ts'
@@ -86,6 +95,16 @@ const replay = createRoute({
   request: { params, body: accepts(ReplayFlowBody) },
   responses: { 200: json('The flow.', ReplayedFlow), ...acts },
 })
+const rerun = createRoute({
+  method: 'post',
+  path: '/v1/flows/{id}/rerun',
+  ...about,
+  'x-action': 'flow',
+  'x-cli': 'stint flow rerun {id} --from {from}',
+  summary: 'Store a new flow that runs a node of this one again, and all nodes behind it',
+  request: { params, body: accepts(RerunFlowBody) },
+  responses: { 202: json('The new flow, with its `Location`.', FlowDetail), ...acts },
+})
 
 export const flowRoutes: Routes = (app, parts) => {
   const { stint } = parts
@@ -132,7 +151,7 @@ export const flowRoutes: Routes = (app, parts) => {
   /** The operator, if the caller may act on every job that this concerns. */
   const acting = async (
     c: Context<Env>,
-    { id, verb, reason }: { id: string; verb: 'cancel' | 'replay'; reason: string | undefined },
+    { id, verb, reason }: { id: string; verb: 'cancel' | 'replay' | 'rerun'; reason: string | undefined },
   ): Promise<Operator['flows']> => {
     const caller = requirePermission(c, 'view')
     await visibleFlow(caller, parts, id, await stint.flows.get(id))
@@ -166,6 +185,15 @@ export const flowRoutes: Routes = (app, parts) => {
     const flows = await acting(c, { id, verb: 'replay', reason })
     const { flow, replayed } = await flows.replay(id, { reason })
     return c.json({ ...toFlowDetail(flow), replayed: replayed.length }, 200)
+  })
+
+  app.openapi(rerun, async (c) => {
+    const { id } = c.req.valid('param')
+    const { from, reason } = c.req.valid('json')
+    const flows = await acting(c, { id, verb: 'rerun', reason })
+    const { id: newer } = await flows.rerun(id, { from, reason })
+    c.header('Location', `/v1/flows/${newer}`)
+    return c.json(toFlowDetail((await stint.flows.get(newer)) ?? missingFlow(newer)), 202)
   })
 }
 
