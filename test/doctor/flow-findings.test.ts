@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { flow } from '../../src/index.ts'
 import { park, plantFlow } from '../support/planted-flow.ts'
 import { clientOf, look, lookAt, mail, newDatabase } from './scene.ts'
 
@@ -38,6 +39,8 @@ test('the doctor names flows that are held for a day, and no others', async () =
 test('the doctor notices endings that are not counted, and counts that differ', async () => {
   const db = await newDatabase()
   const { id, jobs } = await plantFlow(db, { ...mail, nodes, name: 'checkout' })
+  // An open batch is counted right, too.
+  await clientOf(db).flows.open(flow('batch').jobs('rows', mail, [null]))
   const [first] = [await look(db.url, { only: ['flow-endings', 'flow-counts'] })]
   expect(Object.values(first).map(({ level }) => level)).toEqual(['ok', 'ok'])
   await db.query(`delete from stint.job where id = $1`, [jobs[1]?.[0]])
