@@ -130,9 +130,15 @@ describe(`${jobs} jobs`, () => {
         counted = Insert stat_settle(Aggregate(gone))
         noted = Insert attempt(gone)
         Insert dead(gone)
-      cancel-running
+      cancel-running (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)
         gone = Delete job(Result, Result(job_pkey))
         counted = Insert stat_settle(Aggregate(gone))
+        flow_cancelled = Insert flow_ending(gone, flow_parent)
+        Insert finished(gone)
+      cancel-running (fresh generic, fresh custom)
+        gone = Delete job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(gone))
+        flow_cancelled = Insert flow_ending(gone, flow)
         Insert finished(gone)
       progress
         free = LockRows(job_pkey)

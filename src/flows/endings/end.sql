@@ -52,7 +52,8 @@ with done as (
     from stint.flow
    where parent_id = any(array(select id from done where :state::text = 'cancelled'))
      and parent_id is not null
-     and ended_at is null
+     -- Not `is null`: without statistics the planner would read the index of all open flows.
+     and coalesce(ended_at, 'infinity') = 'infinity'
 )
 insert into stint.finished (
   node, member, result, steps,

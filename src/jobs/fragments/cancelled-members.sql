@@ -21,5 +21,6 @@ member_ended as (
     from stint.flow
    where parent_id = any(array(select gone.id from gone))
      and parent_id is not null
-     and ended_at is null
+     -- Not `is null`: without statistics the planner would read the index of all open flows.
+     and coalesce(ended_at, 'infinity') = 'infinity'
 )
