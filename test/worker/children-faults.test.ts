@@ -4,7 +4,7 @@ import type { HandlerContext } from '../../src/worker.ts'
 import { movableClock } from '../support/clock.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { form } from '../support/form.ts'
-import { gate, newName, startWorker, stored, takeLease, workerScene } from '../support/workers.ts'
+import { eventually, gate, newName, startWorker, stored, takeLease, workerScene } from '../support/workers.ts'
 import type { TestWorker } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -52,6 +52,8 @@ test.each(['spawn', 'all', 'large set'] as const)(
     })
     const { id } = await scene.stint.enqueue(pair.parent)
     await worker.hears('succeeded', id)
+    // The other attempt may end before the inputs of a large set are checked.
+    await eventually(() => Promise.resolve(errors.length > 0), 'the refused call')
     expect(errors).toMatchObject([{ code: 'lease-lost' }])
     expect(await countOf(id)).toBe(0)
   },
