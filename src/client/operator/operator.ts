@@ -182,9 +182,13 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       /** Makes the dead jobs of a flow ready again. */
       replay: on('flow.replay', ({ flows }, id: string) => flows.replay(id)),
       /** Stores a new flow that runs a node of this one again, and all behind it. */
-      rerun: on('flow.rerun', ({ flows }, id: string, options: RerunFlowOptions) => flows.rerun(id, options), {
-        noted: ['from'],
-      }),
+      rerun: on(
+        'flow.rerun',
+        ({ flows }, id: string, options: RerunFlowOptions) => flows.rerun(id, options),
+        {
+          noted: ['from'],
+        },
+      ),
     },
     limits: limitVerbs(config),
     /** Breakers; each change gets an audit entry. */
