@@ -6,6 +6,7 @@ import { Database } from '../src/db/database.ts'
 import type { Bound } from '../src/db/statement.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { eventually } from './support/eventually.ts'
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -72,3 +73,18 @@ test.each([
     expect(await place.transaction((tx) => tx.query(pid, []))).toEqual(before)
   },
 )
+
+test('where only the second is unknown to the server by its name, as behind a pooler, it is sent again', async () => {
+  const place = onePlace()
+  await place.queryThen(say('a'), repeat('a'))
+  await said(place)
+  await place.query('deallocate all', [])
+  const first = { text: `insert into word values ($1) returning said /* not prepared yet */`, values: ['b'] }
+  expect(await place.queryThen(first, repeat('b'))).toEqual([{ said: 'b' }])
+  await eventually(async () => {
+    expect(await db.query('select said from word order by said')).toEqual([
+      { said: 'again b' },
+      { said: 'b' },
+    ])
+  })
+})

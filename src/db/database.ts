@@ -132,9 +132,11 @@ export class Database implements Copyable {
             const sent = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
             const [rows, rest] = [this.#send(client, sent[0]), this.#send(client, sent[1])]
             rows.then(resolve, () => undefined)
-            // The second statement is not sent again; later statements go without names.
             rest.catch((error: unknown) => {
-              if (isNamedStatementTrouble(error)) this.#canPrepare = false
+              if (!isNamedStatementTrouble(error)) return
+              // It did not run: a pooler's next server did not know its name. It is sent again without one, if the first ran.
+              this.#canPrepare = false
+              rows.then(() => this.query(second.text, second.values)).catch(() => undefined)
             })
             // The connection is in use until both are answered: other calls take another one meanwhile.
             await Promise.allSettled([rows, rest])
