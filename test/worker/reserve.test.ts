@@ -107,7 +107,7 @@ describe.skipIf(form === 'short')('the wait of the lowest of three priorities un
   test.each([
     ['without keys', undefined],
     ['within a key', 'k'],
-  ])('is at most agingAfter + pollFloor + one slot, %s', async (_title, key) => {
+  ])('is at most agingAfter + pollFloor + one slot, %s', { timeout: 2 * lastsMs }, async (_title, key) => {
     const job = newWork()
     const input = (name: string): Input => (key === undefined ? { name } : { name, key })
     const storedAt = new Map<string, number>()
