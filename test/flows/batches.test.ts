@@ -94,7 +94,7 @@ test('another process goes on with an open batch by its unique key, and a cancel
   expect(await stint.flows.get(first.id)).toMatchObject({ nodes: [{ total: 3 }] })
   await stint.flows.cancel(first.id)
   await expect(first.add('rows', [{}])).rejects.toMatchObject({ code: 'flow-ended' })
-  // The leader ends the jobs, whatever queues it serves.
+  // The leader ends the jobs, also those of queues that it does not serve.
   await startActing(scene, actingJob())
   expect(ends(await flowIs(stint, first.id, 'cancelled'))).toEqual({ rows: '0+0+3 of 3' })
 })

@@ -204,7 +204,7 @@ test('a cancelled flow ends, with its waiting jobs', async () => {
       .job('b', act, {}, { after: ['a'] }),
   )
   await stint.flows.cancel(id, { reason: 'not needed' })
-  // The leader ends the jobs, whatever queues it serves.
+  // The leader ends the jobs, also those of queues that it does not serve.
   await startActing(scene, actingJob())
   const found = await flowIs(stint, id, 'cancelled')
   expect(ends(found)).toEqual({ a: '0+0+2 of 2', b: 'cancelled' })

@@ -6,7 +6,7 @@ import { flowHeadline, flowNodeTable, nodeStyled } from './flow-page.ts'
 import type { Styled } from './format.ts'
 import { oneLine, paint } from './format.ts'
 
-/** A graph with more nodes is a list: nobody reads it as a drawing in a terminal. */
+/** A graph with more nodes is a list: it cannot be read as a drawing in a terminal. */
 const mostDrawn = 100
 const leastLabel = 10
 const mostLabel = 32
